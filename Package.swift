@@ -74,12 +74,12 @@ let package = Package(
         .plugin(name: "GenerateClient", targets: ["GenerateClient"]),
     ],
     targets: [
-        // The floors are those of Docs/Internals/Architecture.md. Below them: system headers.
+        // The layers are those of Docs/Internals/Architecture.md. Below them: system headers.
         .systemLibrary(name: "CEpoll"),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-        // Floor 0: what systems do differently, bytes, macros.
+        // Layer 0: what systems do differently, bytes, macros.
         library("Platform", ["CEpoll"]),
         library("Bytes"),
         library("IdentifiedArrays"),
@@ -90,7 +90,7 @@ let package = Package(
             name: "StateMachineMacros",
             swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
-        // Floor 1
+        // Layer 1
         .macro(
             name: "TrebuchetMacros",
             dependencies: ["SwiftReading"],
@@ -100,7 +100,7 @@ let package = Package(
         library("Transports", ["Platform"]),
         library("TrebuchetCluster", ["Platform"]),
         library("TrebuchetWire", ["Bytes"]),
-        // Floor 2
+        // Layer 2
         library("Networking", ["Bytes", "Platform", "Transports", "CEpoll", "COpenSSL"]),
         library("Deltas", ["Bytes", "Platform", "TrebuchetWire"]),
         // A value runs through a chain on the actor of who sends it, and closures with it, unless they say otherwise.
@@ -108,17 +108,17 @@ let package = Package(
         library("Loading", ["Relays", "Platform"]),
         library("StateMachines", ["Relays", "Platform", "IdentifiedArrays", "StateMachineMacros"]),
         library("SharedState", ["Relays", "Platform", "IdentifiedArrays"]),
-        // Floor 3
+        // Layer 3
         library("WebSockets", ["Bytes", "Platform", "Transports", "Networking", "COpenSSL", "CZlib"]),
         // What server and client share: actors and their streams.
         library(
             "TrebuchetActors",
             ["Bytes", "Platform", "Transports", "Relays", "TrebuchetWire", "Deltas", "TrebuchetMacros"]),
-        // Floor 4
+        // Layer 4
         library("Outbound", ["Bytes", "Transports", "Networking", "WebSockets"]),
         library(
             "TrebuchetClient", ["TrebuchetActors", "Bytes", "Platform", "Transports", "Relays", "TrebuchetWire"]),
-        // Floor 5: servers, and our own transports; one on Foundation where there are no sockets of ours.
+        // Layer 5: servers, and our own transports; one on Foundation where there are no sockets of ours.
         library("TrebuchetURLSession", ["TrebuchetClient", "Transports"]),
         library(
             "Trebuchet",
@@ -126,7 +126,7 @@ let package = Package(
                 "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Bytes", "Platform", "Transports", "Relays",
                 "Networking", "WebSockets", "Outbound", "TrebuchetWire", "Deltas", "COpenSSL",
             ]),
-        // Floor 6
+        // Layer 6
         library(
             "TrebuchetStore",
             [
@@ -143,15 +143,15 @@ let package = Package(
                 "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Transports", "SharedState",
                 "Relays", "Outbound", "TrebuchetWire", "Bytes", "Platform", "CEpoll",
             ]),
-        // Beside the floors: what tests and previews of an app need.
+        // Beside the layers: what tests and previews of an app need.
         library(
             "TrebuchetTesting",
             ["Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "Networking", "Platform", "Bytes"]),
-        // Floor 7: what commands are made of.
+        // Layer 7: what commands are made of.
         library(
             "Commands",
             ["Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetServices", "Platform"]),
-        // Floor 8: the commands that measure.
+        // Layer 8: the commands that measure.
         .target(
             name: "Benchmarks",
             dependencies: [
@@ -161,7 +161,7 @@ let package = Package(
                 "CSQLite", "CBareFanout",
             ],
             path: "Benchmarks", exclude: ["README.md", "CBareFanout"], swiftSettings: settings),
-        // Floor 9: all commands. Another target than the executable that runs them, because a test that imports an executable may
+        // Layer 9: all commands. Another target than the executable that runs them, because a test that imports an executable may
         // be compiled before it.
         library(
             "TrebuchetCLI",
@@ -171,9 +171,9 @@ let package = Package(
                 "WebSockets", "Outbound",
                 "Networking", "TrebuchetWire", "Bytes", "Platform", "CEpoll",
             ]),
-        // Floor 10
+        // Layer 10
         .executableTarget(name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], swiftSettings: settings),
-        // Beside the floors: clients for other languages, made of Swift sources. An executable of its own: it needs the swift-syntax of a
+        // Beside the layers: clients for other languages, made of Swift sources. An executable of its own: it needs the swift-syntax of a
         // toolchain, which a server does not.
         .target(
             name: "ClientGenerator", dependencies: ["SwiftReading"], swiftSettings: settings + syntaxSwiftSettings,

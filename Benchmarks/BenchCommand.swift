@@ -44,19 +44,19 @@ package enum BenchCommand {
     ) async throws -> BenchReport {
         let inFlight = try arguments.int("--in-flight", in: 1...10_000) ?? 16
         let connections = try arguments.int("--connections", in: 1...19_000) ?? 64
-        try checkUnderWay(connections, inFlight, message.count)
+        try checkInFlight(connections, inFlight, message.count)
         let load = RequestLoad(messages: Array(repeating: message, count: inFlight), expecting: expected)
         return try await load.run(
             url: url, subprotocols: subprotocols, connections: connections, seconds: try seconds(arguments))
     }
 
     /// The maximum number of bytes in flight, for which server and load have memory.
-    private static let mostUnderWay = 256 << 20
+    private static let maximumInFlight = 256 << 20
 
-    static func checkUnderWay(_ connections: Int, _ inFlight: Int, _ bytes: Int) throws(UsageError) {
-        guard bytes * inFlight > mostUnderWay / connections else { return }
+    static func checkInFlight(_ connections: Int, _ inFlight: Int, _ bytes: Int) throws(UsageError) {
+        guard bytes * inFlight > maximumInFlight / connections else { return }
         throw UsageError(
-            "\(connections) connections with \(inFlight) messages of \(bytes) bytes in flight exceed \(mostUnderWay >> 20) MiB in "
+            "\(connections) connections with \(inFlight) messages of \(bytes) bytes in flight exceed \(maximumInFlight >> 20) MiB in "
                 + "total; reduce --connections, --in-flight or --size")
     }
 

@@ -13,7 +13,7 @@ struct BenchReport {
     /// Sets the subject, which is printed before the results.
     ///
     /// - Parameter text: a text without characters that JSON escapes.
-    mutating func tell(_ name: String, _ text: String) { subject = (name, text) }
+    mutating func setSubject(_ name: String, _ text: String) { subject = (name, text) }
 
     mutating func add(_ name: String, _ value: Double) { rows.append((name, value)) }
 
@@ -28,8 +28,8 @@ struct BenchReport {
 
     func print(asJSON: Bool) {
         if asJSON {
-            let told = subject.map { ["\"\($0.name)\":\"\($0.text)\""] } ?? []
-            let members = told + rows.map { "\"\($0.name)\":\(Self.text($0.value))" }
+            let subjectMembers = subject.map { ["\"\($0.name)\":\"\($0.text)\""] } ?? []
+            let members = subjectMembers + rows.map { "\"\($0.name)\":\(Self.text($0.value))" }
             return Console.print("{" + members.joined(separator: ",") + "}")
         }
         let lines = (subject.map { [($0.name, $0.text)] } ?? []) + rows.map { ($0.name, Self.text($0.value)) }

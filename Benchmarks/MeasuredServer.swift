@@ -14,7 +14,7 @@ struct MeasuredServer {
     /// The started process; nil for a running server.
     private let child: ServerChild?
 
-    var isOurs: Bool { child != nil }
+    var isOwned: Bool { child != nil }
 
     /// Uses the server of `--url` and `--pid`, or starts one with the example actors and without services. Services identify
     /// callers, which costs each connection something.

@@ -11,10 +11,10 @@ enum Progress {
             try await Task.sleep(for: .seconds(step))
             left -= step
             let now = count()
-            tell("\(Int((seconds - left).rounded())) s: \(Int(Double(now - last) / step))/s")
+            printLine("\(Int((seconds - left).rounded())) s: \(Int(Double(now - last) / step))/s")
             last = now
         }
     }
 
-    static func tell(_ line: String) { if Console.isWatched { Console.error(line) } }
+    static func printLine(_ line: String) { if Console.isWatched { Console.error(line) } }
 }

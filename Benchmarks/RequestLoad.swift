@@ -38,7 +38,7 @@ final class RequestLoad: @unchecked Sendable {
     /// - Parameters:
     ///   - script: writes each message and processes the responses; nil sends the messages unchanged.
     ///   - expected: text that the first response on each connection must contain; nil accepts any.
-    ///   - isAwake: whether the load never sleeps, see `Reactor.keptAwake`.
+    ///   - isAwake: whether the load never sleeps, see `Reactor.keepAwake`.
     init(
         messages: [[UInt8]], script: (any RequestScript)? = nil, expecting expected: String? = nil,
         isAwake: Bool = false
@@ -66,14 +66,14 @@ final class RequestLoad: @unchecked Sendable {
                 for slot in 0..<self.inFlight { self.send(slot, on: socket, number) }
             }
         }
-        let awake = isAwake ? reactor.keptAwake() : nil
+        let awake = isAwake ? reactor.keepAwake() : nil
         defer { awake?.cancel() }
         try await Task.sleep(for: .seconds(0.5))
         await reactor.perform { self.isCounting = true }
         let start = MonotonicClock.now
         let before = answers.load(ordering: .relaxed)
         try await Progress.run(seconds: seconds) { self.answers.load(ordering: .relaxed) }
-        let took = MonotonicClock.seconds(since: start)
+        let duration = MonotonicClock.seconds(since: start)
         let count = answers.load(ordering: .relaxed) - before
         let (latency, refusal, closing) = await reactor.perform { (self.finish(), self.refusal, self.closing) }
         if let refusal { throw UsageError("\(url) rejected the measured operation: \(refusal)") }
@@ -87,10 +87,10 @@ final class RequestLoad: @unchecked Sendable {
         report.add("connections", connections)
         report.add("in_flight", inFlight)
         report.add("message_bytes", messages.first?.count ?? 0)
-        report.add("seconds", took)
+        report.add("seconds", duration)
         report.add("messages", count)
         report.add("errors", errors.load(ordering: .relaxed))
-        report.add("messages_per_second", Double(count) / took)
+        report.add("messages_per_second", Double(count) / duration)
         report.add(latency)
         return report
     }
@@ -165,7 +165,7 @@ extension Reactor {
     ///
     /// On one machine a server pays for each client that it wakes: several microseconds of its core per message to a sleeping
     /// client. A remote client is woken by its machine.
-    func keptAwake() -> Task<Void, Never> {
+    func keepAwake() -> Task<Void, Never> {
         Task(executorPreference: taskExecutor) { while !Task.isCancelled { await Task.yield() } }
     }
 }

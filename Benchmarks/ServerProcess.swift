@@ -18,8 +18,8 @@ struct ServerProcess {
     func processorTime() throws -> Int {
         try entries("task").reduce(0) { time, thread in
             // A thread that has ended meanwhile has no file any more.
-            let figures = try? lines("task/\(thread)/schedstat").first?.split(separator: " ")
-            return time + (figures?.first.flatMap { Int($0) } ?? 0)
+            let measurements = try? lines("task/\(thread)/schedstat").first?.split(separator: " ")
+            return time + (measurements?.first.flatMap { Int($0) } ?? 0)
         }
     }
 

@@ -71,7 +71,7 @@ final class BareLoad: @unchecked Sendable {
             }
         }
         await reactor.perform { for connection in self.connections { connection.begin() } }
-        let awake = reactor.keptAwake()
+        let awake = reactor.keepAwake()
         defer { awake.cancel() }
         try await Task.sleep(for: .seconds(0.5))
         let time = try process.processorTime()
@@ -79,7 +79,7 @@ final class BareLoad: @unchecked Sendable {
         let before = answers.load(ordering: .relaxed)
         try await Task.sleep(for: .seconds(seconds))
         let echoes = answers.load(ordering: .relaxed) - before
-        let took = MonotonicClock.seconds(since: start)
+        let duration = MonotonicClock.seconds(since: start)
         let spent = try process.processorTime() - time
         let failure = await reactor.perform {
             let ended = self.connections
@@ -89,7 +89,7 @@ final class BareLoad: @unchecked Sendable {
         }
         if let failure { throw UsageError("the echo at \(server.url): \(failure)") }
         guard echoes > 0 else { throw UsageError("the echo at \(server.url) did not respond") }
-        return Outcome(rate: Double(echoes) / took, cost: Double(spent) / Double(echoes))
+        return Outcome(rate: Double(echoes) / duration, cost: Double(spent) / Double(echoes))
     }
 
     /// One connection of the load.

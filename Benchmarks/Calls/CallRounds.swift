@@ -58,7 +58,7 @@ package struct CallRounds {
             if call == .crossing { costsAtHome.append(try await measure(reactors: 1, nil).cost) }
         }
         var report = BenchReport()
-        report.tell("call", call.rawValue)
+        report.setSubject("call", call.rawValue)
         report.add("connections", connections)
         report.add("in_flight", inFlight)
         report.add("rounds", rounds)

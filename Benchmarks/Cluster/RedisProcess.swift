@@ -68,8 +68,8 @@ final class RedisProcess {
         benchmark.waitUntilExit()
         // Below the line "test","rps",… is the command, which may contain any text, and quoted numbers.
         let line = text.split(separator: "\n").last ?? ""
-        let figures = line.split(separator: "\",\"").suffix(7)
-        guard figures.count == 7, let rate = figures.first.flatMap({ Double($0) }) else {
+        let measurements = line.split(separator: "\",\"").suffix(7)
+        guard measurements.count == 7, let rate = measurements.first.flatMap({ Double($0) }) else {
             throw UsageError("unexpected output of redis-benchmark: \(text.prefix(300))")
         }
         return rate

@@ -44,14 +44,14 @@ struct DeltaLoad {
         var first: [String: Int] = [:]
         for (index, count) in counts.enumerated() {
             let bytes = try await keyed[index].wireBytes(url)
-            let figures = [
+            let measurements = [
                 ("change_ns", steps[index].updates.median), ("encode_ns", steps[index].encodes.median),
                 ("apply_ns", steps[index].applies.median), ("wire_bytes", bytes),
                 ("server_cpu_ns", keyed[index].serverTimes.median),
                 ("client_cpu_ns", keyed[index].clientTimes.median),
                 ("round_trip_ns", keyed[index].times.median),
             ]
-            for (name, value) in figures {
+            for (name, value) in measurements {
                 report.add("\(name)_\(count)", value)
                 let least = first[name] ?? value
                 first[name] = least

@@ -14,7 +14,7 @@ enum AutobahnClient {
         }
         let count = try await caseCount(server)
         for number in stride(from: 1, through: count, by: 1) {
-            Progress.tell("case \(number) of \(count)")
+            Progress.printLine("case \(number) of \(count)")
             for await _ in try await conversation("\(server)/runCase?case=\(number)&agent=\(agent)", echoes: true) {}
         }
         for await _ in try await conversation("\(server)/updateReports?agent=\(agent)", echoes: false) {}

@@ -37,7 +37,7 @@ extension BenchCommand {
         }
         let connections = try arguments.int("--connections", in: 1...19_000) ?? 64
         let inFlight = try arguments.int("--in-flight", in: 1...1_000) ?? 16
-        try checkUnderWay(connections, inFlight, size)
+        try checkInFlight(connections, inFlight, size)
         return try await EchoRounds(
             size: size, connections: connections, inFlight: inFlight,
             rounds: try arguments.int("--rounds", in: 1...1_000) ?? 3, seconds: try seconds(arguments, or: 2),

@@ -15,7 +15,7 @@ struct EchoRounds {
     let tls: TLSServerSettings?
 
     /// The rates and costs of the rounds.
-    private struct EchoFigures {
+    private struct EchoMeasurements {
         private(set) var rates: [Double] = []
         private(set) var costs: [Double] = []
         var rate: Double { rates.max() ?? 0 }
@@ -35,7 +35,7 @@ struct EchoRounds {
         if apart { Cores.keepThisProcess(on: Array(cores.dropFirst())) }
         defer { if apart { Cores.keepThisProcess(on: cores) } }
         let core = apart ? [cores[0]] : nil
-        var (bare, plain, secure) = (EchoFigures(), EchoFigures(), EchoFigures())
+        var (bare, plain, secure) = (EchoMeasurements(), EchoMeasurements(), EchoMeasurements())
         for _ in 0..<rounds {
             bare.add(try await measure(["bare-echo"], BareLoad.Exchange(size: size), core))
             plain.add(try await measure(["echo-server"], webSocket, core))

@@ -24,7 +24,7 @@ extension BenchCommand {
             100. percent_of_bare_by_cpu is the processor time of a bare delivery divided by that of the server.
             """
     ) { arguments in
-        if arguments.has("--bare") { return try await besideBare(arguments) }
+        if arguments.has("--bare") { return try await compareWithBare(arguments) }
         if arguments.has("--rounds") { throw UsageError("--rounds requires --bare") }
         let subscribers = try arguments.int("--subscribers", in: 1...19_000) ?? 1000
         // At least one subscriber must read to be measured.
@@ -53,7 +53,7 @@ extension BenchCommand {
         return (rate, seconds)
     }
 
-    private static func besideBare(_ arguments: ParsedArguments) async throws -> BenchReport {
+    private static func compareWithBare(_ arguments: ParsedArguments) async throws -> BenchReport {
         for option in ["--url", "--pid", "--whole", "--stalled"] where arguments.has(option) {
             throw UsageError("\(option) cannot be combined with --bare, which starts separate servers")
         }

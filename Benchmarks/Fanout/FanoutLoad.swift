@@ -75,7 +75,7 @@ final class FanoutLoad: @unchecked Sendable {
         let start = MonotonicClock.now
         let before = deliveries.load(ordering: .relaxed)
         try await Progress.run(seconds: seconds) { self.deliveries.load(ordering: .relaxed) }
-        let took = MonotonicClock.seconds(since: start)
+        let duration = MonotonicClock.seconds(since: start)
         let count = deliveries.load(ordering: .relaxed) - before
         let time = try processes.reduce(0) { try $0 + $1.processorTime() } - timeBefore
         let memoryAfter = try server.process?.residentBytes()
@@ -83,12 +83,12 @@ final class FanoutLoad: @unchecked Sendable {
         report.add("subscribers", subscribers)
         report.add("state_bytes", size)
         report.add("updates_per_second", rate)
-        report.add("seconds", took)
-        report.add("deliveries_per_second", Double(count) / took)
+        report.add("seconds", duration)
+        report.add("deliveries_per_second", Double(count) / duration)
         guard count > 0 || stalled == subscribers else {
             throw UsageError(
                 "no change received from \(server.url)"
-                    + (server.isOurs ? "" : ": start it with 'serve --bench'"))
+                    + (server.isOwned ? "" : ": start it with 'serve --bench'"))
         }
         let (latency, skipped) = await reactor.perform { self.stop() }
         report.add("skipped", skipped)

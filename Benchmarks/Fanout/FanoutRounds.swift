@@ -16,7 +16,7 @@ struct FanoutRounds {
     let seconds: Double
 
     /// The deliveries and costs of the rounds.
-    private struct Figures {
+    private struct Measurements {
         var deliveries: [Double] = []
         var costs: [Double] = []
 
@@ -32,7 +32,7 @@ struct FanoutRounds {
         if apart { Cores.keepThisProcess(on: Array(cores.dropFirst())) }
         defer { if apart { Cores.keepThisProcess(on: cores) } }
         let core = apart ? [cores[0]] : nil
-        var (ours, bare) = (Figures(), Figures())
+        var (ours, bare) = (Measurements(), Measurements())
         var bytes = 0
         for _ in 0..<rounds {
             let count = FanoutCount(subscribers: subscribers, rate: rate, seconds: seconds)
@@ -154,11 +154,11 @@ final class FanoutCount: @unchecked Sendable {
         let (start, before) = (MonotonicClock.now, await reactor.perform { (self.count, self.bytes) })
         try await Task.sleep(for: .seconds(seconds))
         let after = await reactor.perform { (self.count, self.bytes) }
-        let took = MonotonicClock.seconds(since: start)
+        let duration = MonotonicClock.seconds(since: start)
         let spent = try process.processorTime() - time
         await reactor.perform { self.isPublishing = false }
         let count = after.0 - before.0
-        return (Outcome(count: count, bytes: after.1 - before.1, perSecond: Double(count) / took), spent)
+        return (Outcome(count: count, bytes: after.1 - before.1, perSecond: Double(count) / duration), spent)
     }
 
     /// Sends the updates that are due, and repeats after a millisecond.

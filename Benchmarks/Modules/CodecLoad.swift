@@ -30,7 +30,7 @@ struct CodecLoad {
             try coder.decode(wire: WireOrder.self, from: buffer.bytes) == wireOrder
         else { throw ValueError("a decoded order differs from the encoded one") }
         // Alternate, so that other load affects all of them.
-        var figures: [(name: String, times: [Double])] = [
+        var measurements: [(name: String, times: [Double])] = [
             ("encode_ns", []), ("wire_encode_ns", []), ("foundation_encode_ns", []), ("decode_ns", []),
             ("wire_decode_ns", []), ("foundation_decode_ns", []),
         ]
@@ -49,11 +49,11 @@ struct CodecLoad {
                 try nanoseconds { _ = try text.withUnsafeBytes { try coder.decode(wire: WireOrder.self, from: $0) } },
                 try nanoseconds { _ = try decoder.decode(Order.self, from: data) },
             ]
-            for index in times.indices { figures[index].times.append(times[index]) }
+            for index in times.indices { measurements[index].times.append(times[index]) }
         }
         var report = BenchReport()
         report.add("bytes", text.count)
-        for figure in figures { report.add(figure.name, figure.times.median) }
+        for figure in measurements { report.add(figure.name, figure.times.median) }
         report.add("state_of_1000_mb_per_second", try rate(Array(repeating: order, count: 1_000), coder))
         report.add("wire_state_of_1000_mb_per_second", try rate(Array(repeating: wireOrder, count: 1_000), coder))
         return report

@@ -130,7 +130,7 @@ struct LargeCollectionLoad {
         func phase(
             _ name: String, into report: inout BenchReport, _ body: (Scene) async throws -> Void
         ) async throws {
-            Progress.tell("\(name)…")
+            Progress.printLine("\(name)…")
             _ = await watch.take()
             let start = MonotonicClock.now
             try await body(self)

@@ -114,12 +114,12 @@ final class RoomLoad: @unchecked Sendable {
         }
         let start = MonotonicClock.now
         try await Progress.run(seconds: seconds) { 0 }
-        let took = MonotonicClock.seconds(since: start)
+        let duration = MonotonicClock.seconds(since: start)
         let worked = Double(try process.processorTime() - before) / 1e9
         return await reactor.perform {
             (self.isSending, self.isCounting) = (false, false)
             return Outcome(
-                seconds: took, sent: self.sent, messages: self.listeners.map(\.streamMessages).reduce(0, +),
+                seconds: duration, sent: self.sent, messages: self.listeners.map(\.streamMessages).reduce(0, +),
                 bytes: self.listeners.map(\.streamBytes).reduce(0, +), latency: self.latency, worked: worked)
         }
     }

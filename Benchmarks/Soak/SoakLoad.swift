@@ -20,12 +20,12 @@ struct SoakLoad {
         let before = try await settled(process)
         let start = ContinuousClock.now
         try await endAll(connections, remote)
-        let took = (ContinuousClock.now - start) / .seconds(1)
+        let duration = (ContinuousClock.now - start) / .seconds(1)
         let after = try await settled(process)
         var report = BenchReport()
         report.add("connections", connections)
         report.add("ways_to_end", endings.count)
-        report.add("seconds", took)
+        report.add("seconds", duration)
         report.add("descriptors_before", before.descriptors)
         report.add("descriptors_after", after.descriptors)
         report.add("threads_before", before.threads)
@@ -46,7 +46,7 @@ struct SoakLoad {
                         while case let number = numbers.next(), number < count {
                             let ending = endings[number % endings.count]
                             try ending.run(host: remote.host, port: remote.port)
-                            if number % 1_000 == 999 { Progress.tell("\(number + 1) of \(count)") }
+                            if number % 1_000 == 999 { Progress.printLine("\(number + 1) of \(count)") }
                         }
                     }
                 }
@@ -57,8 +57,8 @@ struct SoakLoad {
 
     /// Assigns consecutive numbers to connections.
     private final class Numbers: Sendable {
-        private let taken = Atomic(0)
-        func next() -> Int { taken.wrappingAdd(1, ordering: .relaxed).oldValue }
+        private let last = Atomic(0)
+        func next() -> Int { last.wrappingAdd(1, ordering: .relaxed).oldValue }
     }
 
     /// The resources of a process.

@@ -33,7 +33,7 @@ struct TransferLoad {
         }
         defer { try? FileManager.default.removeItem(atPath: own) }
         if measuresPersisted {
-            try await besidePersistence(own, into: &report)
+            try await compareWithDisk(own, into: &report)
             try await persisted(own + "/bank.db", into: &report)
         }
         if measuresMemory {
@@ -52,11 +52,11 @@ struct TransferLoad {
         try await SyncRate.measure(folder + "/raw", seconds: min(seconds, 2))
     }
 
-    private func besidePersistence(_ folder: String, into report: inout BenchReport) async throws {
-        Progress.tell("fdatasync…")
+    private func compareWithDisk(_ folder: String, into report: inout BenchReport) async throws {
+        Progress.printLine("fdatasync…")
         report.add("fdatasync_per_second", try await syncRate(folder))
         for count in counts {
-            Progress.tell("SQLite alone, \(count) accounts…")
+            Progress.printLine("SQLite alone, \(count) accounts…")
             let sqlite = PlainSQLite(path: "\(folder)/plain-\(count).db", accounts: count, seconds: seconds)
             report.add("sqlite_transfers_per_second_\(count)", try await sqlite.run())
         }
@@ -82,25 +82,25 @@ struct TransferLoad {
     private func measure(
         _ kind: String, _ server: MeasuredServer, _ count: Int, isAlone: Bool = false, into report: inout BenchReport
     ) async throws {
-        Progress.tell("\(kind), \(count) accounts…")
+        Progress.printLine("\(kind), \(count) accounts…")
         try await Self.withBank(at: server.url) { try await $0.open(count) }
         let script = TransferScript(accounts: count, inFlight: isAlone ? 1 : inFlight, seed: UInt64(count))
         let load = RequestLoad(messages: script.messages, script: script)
         let process = try server.knownProcess()
         let (time, written) = (try process.processorTime(), try process.writtenBytes())
-        let figures = try await load.run(
+        let measurements = try await load.run(
             url: server.url, subprotocols: [Invocation.subprotocol], connections: isAlone ? 1 : connections,
             seconds: seconds)
         let transfers = Double(max(1, load.answers.load(ordering: .relaxed)))
         let cost = Double(try process.processorTime() - time) / 1_000 / transfers
         let bytes = Double(try process.writtenBytes() - written) / transfers
-        guard script.failed == 0, figures["errors"] == 0 else {
+        guard script.failed == 0, measurements["errors"] == 0 else {
             throw UsageError("\(kind), \(count) accounts: calls failed, or connections ended")
         }
         try await Self.checkTotal("\(kind), \(count) accounts", at: server.url, accounts: count)
-        report.add("\(kind)_transfers_per_second_\(count)", figures["messages_per_second"] ?? 0)
-        report.add("\(kind)_p50_us_\(count)", figures["p50_us"] ?? 0)
-        report.add("\(kind)_p99_us_\(count)", figures["p99_us"] ?? 0)
+        report.add("\(kind)_transfers_per_second_\(count)", measurements["messages_per_second"] ?? 0)
+        report.add("\(kind)_p50_us_\(count)", measurements["p50_us"] ?? 0)
+        report.add("\(kind)_p99_us_\(count)", measurements["p99_us"] ?? 0)
         report.add("\(kind)_server_cpu_us_\(count)", cost)
         if kind != "memory" { report.add("\(kind)_bytes_written_\(count)", bytes) }
         // None is expected, while balances are much larger than the amounts.

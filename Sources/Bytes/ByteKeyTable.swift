@@ -50,8 +50,8 @@ public struct ByteKeyTable<Value>: ~Copyable {
     /// The value of `key`, or nil.
     @inlinable
     public subscript(key: UnsafeRawBufferPointer) -> Value? {
-        let place = self.slotIndex(of: key, hash(key))
-        return place < 0 ? nil : slots[place].value
+        let slot = self.slotIndex(of: key, hash(key))
+        return slot < 0 ? nil : slots[slot].value
     }
 
     /// The value of the UTF-8 bytes of `key`. Setting nil removes the key.
@@ -73,27 +73,27 @@ public struct ByteKeyTable<Value>: ~Copyable {
     func slotIndex(of key: UnsafeRawBufferPointer, _ hash: UInt64) -> Int {
         guard !slots.isEmpty else { return -1 }
         let mask = slots.count &- 1
-        var place = Int(truncatingIfNeeded: hash) & mask
+        var slot = Int(truncatingIfNeeded: hash) & mask
         while true {
-            guard slots[place].wasUsed else { return -1 }
-            if slots[place].hash == hash, Int(slots[place].count) == key.count, let own = slots[place].key,
+            guard slots[slot].wasUsed else { return -1 }
+            if slots[slot].hash == hash, Int(slots[slot].count) == key.count, let own = slots[slot].key,
                 key.isEmpty || memcmp(own, key.baseAddress!, key.count) == 0
             {
-                return place
+                return slot
             }
-            place = (place &+ 1) & mask
+            slot = (slot &+ 1) & mask
         }
     }
 
     @usableFromInline
     mutating func set(_ key: UnsafeRawBufferPointer, _ value: Value?) {
         let hash = self.hash(key)
-        let place = self.slotIndex(of: key, hash)
-        if place >= 0 {
-            slots[place].value = value
+        let slot = self.slotIndex(of: key, hash)
+        if slot >= 0 {
+            slots[slot].value = value
             guard value == nil else { return }
-            slots[place].key?.deallocate()
-            slots[place].key = nil
+            slots[slot].key?.deallocate()
+            slots[slot].key = nil
             count -= 1
         } else if let value {
             if (usedSlots + 1) * 2 > slots.count { rebuild() }

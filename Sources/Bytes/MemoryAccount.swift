@@ -34,8 +34,8 @@ package final class MemoryAccount: Sendable {
     }
 
     deinit {
-        let (held, principal) = state.withLock { ($0.bufferedBytes, $0.principal) }
-        count(-held, principal)
+        let (bufferedBytes, principal) = state.withLock { ($0.bufferedBytes, $0.principal) }
+        count(-bufferedBytes, principal)
         onEnd?()
     }
 

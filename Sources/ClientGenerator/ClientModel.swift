@@ -35,7 +35,7 @@ package struct ClientModel: Sendable {
         /// A `RawRepresentable` struct, represented by its raw value.
         case id(WireType)
         /// The TypeScript type given in a comment.
-        case told(String)
+        case custom(String)
     }
 
     /// A type that the client declares.
@@ -70,7 +70,7 @@ package struct ClientModel: Sendable {
         package let error: (swiftName: String, type: WireType)?
         package let isIdempotent: Bool
         package let documentation: [String]
-        let place: SourcePosition
+        let location: SourcePosition
     }
 
     /// A streamed state, or a stream of events.
@@ -79,7 +79,7 @@ package struct ClientModel: Sendable {
         package let target: String
         package let type: WireType
         package let documentation: [String]
-        let place: SourcePosition
+        let location: SourcePosition
     }
 
     /// An actor, or a `@Resolvable` protocol.
@@ -92,7 +92,7 @@ package struct ClientModel: Sendable {
         package var methods: [Method] = []
         package var states: [Stream] = []
         package var events: [Stream] = []
-        let place: SourcePosition
+        let location: SourcePosition
     }
 
     /// The actors in the order of their names.

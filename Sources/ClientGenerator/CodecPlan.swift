@@ -15,8 +15,8 @@ struct CodecPlan {
     private var takenNames: Set<String>
     /// Constants, each after those that it uses.
     private(set) var constants: [(name: String, type: WireType, source: String)] = []
-    private var written: Set<Use> = []
-    private var open: Set<Use> = []
+    private var emitted: Set<Use> = []
+    private var inProgress: Set<Use> = []
     /// The imports from the runtime.
     private(set) var imports: Set<String> = []
 
@@ -105,12 +105,12 @@ struct CodecPlan {
 
     private mutating func constant(_ use: Use) -> String {
         let name = name(of: use)
-        if open.contains(use) { return "/*#__PURE__*/ \(runtime("lazy"))(() => \(name))" }
-        guard !written.contains(use) else { return name }
-        open.insert(use)
+        if inProgress.contains(use) { return "/*#__PURE__*/ \(runtime("lazy"))(() => \(name))" }
+        guard !emitted.contains(use) else { return name }
+        inProgress.insert(use)
         let source = source(of: use)
-        open.remove(use)
-        written.insert(use)
+        inProgress.remove(use)
+        emitted.insert(use)
         constants.append((name, .named(use.id, use.arguments), source))
         return name
     }

@@ -53,8 +53,8 @@ struct DeclarationIndex {
     }
 
     private mutating func insertType(_ node: DeclSyntax, in file: SourceFile, parent: DeclaredType?) -> DeclaredType? {
-        let made = DeclaredType(node, in: file, parent: parent, id: types.count, conditions: conditions)
-        guard let type = made else { return nil }
+        let declared = DeclaredType(node, in: file, parent: parent, id: types.count, conditions: conditions)
+        guard let type = declared else { return nil }
         types.append(type)
         for member in type.members { nest(member, in: file, parent: type) }
         return type
@@ -110,14 +110,14 @@ struct DeclarationIndex {
     /// Returns the extended type of an extension.
     private func type(path: [String], from file: SourceFile) -> DeclaredType? {
         guard let first = path.first else { return nil }
-        var rest = path.dropFirst()
+        var remaining = path.dropFirst()
         var type: DeclaredType?
         if case .type(let found) = find(first, from: file, elsewhere: true) {
             type = found
-        } else if isModule(first), let second = rest.popFirst() {
+        } else if isModule(first), let second = remaining.popFirst() {
             type = find(second, inModule: first)
         }
-        for name in rest { type = type?.nested[name] }
+        for name in remaining { type = type?.nested[name] }
         return type
     }
 }

@@ -70,9 +70,9 @@ final class DeclaredType {
     /// The qualified name, such as `TodoList.State`.
     var qualifiedName: String { (parent.map { $0.qualifiedName + "." } ?? "") + name }
 
-    var place: SourcePosition {
+    var location: SourcePosition {
         let token = node.asProtocol((any NamedDeclSyntax).self)?.name
-        return token.map { file.place(of: $0) } ?? file.place(of: node)
+        return token.map { file.location(of: $0) } ?? file.location(of: node)
     }
 
     /// The members of the declaration and of its extensions, each with its file.

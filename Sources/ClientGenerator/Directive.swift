@@ -78,7 +78,7 @@ struct Comments {
     /// The text of the documentation, one element per line.
     private(set) var documentation: [String] = []
     /// The texts after `// trebuchet:`.
-    private(set) var told: [String] = []
+    private(set) var directives: [String] = []
 
     init(_ trivia: Trivia) {
         for piece in trivia {
@@ -87,7 +87,9 @@ struct Comments {
             case .docBlockComment(let text): documentation += Self.lines(ofBlock: text)
             case .lineComment(let text):
                 let comment = text.dropFirst(2).trimmedText
-                if comment.hasPrefix("trebuchet:") { told.append(comment.dropFirst("trebuchet:".count).trimmedText) }
+                if comment.hasPrefix("trebuchet:") {
+                    directives.append(comment.dropFirst("trebuchet:".count).trimmedText)
+                }
             default: break
             }
         }

@@ -27,8 +27,8 @@ package struct Generation: Sendable {
         let problems = DiagnosticList()
         let files = sources.sorted { $0.path < $1.path }.map { SourceFile(path: $0.path, text: $0.text) }
         for file in files {
-            guard let (place, message) = file.misreading else { continue }
-            problems.warn(place, "syntax error; declarations here may be missing: \(message)")
+            guard let (location, message) = file.parseError else { continue }
+            problems.warn(location, "syntax error; declarations here may be missing: \(message)")
         }
         let index = DeclarationIndex(files, conditions: BuildConditions(defines: options.defines))
         let builder = ModelBuilder(index, problems: problems, usesBigint: options.usesBigint)

@@ -4,23 +4,23 @@ package struct GeneratorDiagnostic: Hashable, Sendable, CustomStringConvertible 
     package enum Severity: String, Sendable { case error, warning }
 
     package let severity: Severity
-    package let place: SourcePosition?
+    package let location: SourcePosition?
     package let message: String
 
     /// The text in the format of compilers, such as `Sources/App/Todo.swift:4:9: error: …`.
-    package var description: String { (place.map { "\($0): " } ?? "") + "\(severity): \(message)" }
+    package var description: String { (location.map { "\($0): " } ?? "") + "\(severity): \(message)" }
 }
 
 /// The diagnostics so far, without duplicates.
 final class DiagnosticList {
     private var found: Set<GeneratorDiagnostic> = []
 
-    func error(_ place: SourcePosition?, _ message: String) {
-        found.insert(GeneratorDiagnostic(severity: .error, place: place, message: message))
+    func error(_ location: SourcePosition?, _ message: String) {
+        found.insert(GeneratorDiagnostic(severity: .error, location: location, message: message))
     }
 
-    func warn(_ place: SourcePosition?, _ message: String) {
-        found.insert(GeneratorDiagnostic(severity: .warning, place: place, message: message))
+    func warn(_ location: SourcePosition?, _ message: String) {
+        found.insert(GeneratorDiagnostic(severity: .warning, location: location, message: message))
     }
 
     var hasErrors: Bool { found.contains { $0.severity == .error } }
@@ -28,9 +28,9 @@ final class DiagnosticList {
     /// The diagnostics in source order. Those without a location come first.
     var all: [GeneratorDiagnostic] {
         found.sorted { one, other in
-            if one.place != other.place {
-                guard let first = one.place else { return true }
-                guard let second = other.place else { return false }
+            if one.location != other.location {
+                guard let first = one.location else { return true }
+                guard let second = other.location else { return false }
                 return first < second
             }
             return one.message < other.message

@@ -8,18 +8,18 @@ extension ModelBuilder {
         let isActor = type.kind == .actor && type.hasAttribute("Trebuchet")
         let isProtocol = type.kind == .protocol && type.hasAttribute("Resolvable")
         guard isActor || isProtocol, !type.isFilePrivate else { return }
-        let directives = directives(type.comments, at: type.place)
+        let directives = directives(type.comments, at: type.location)
         guard !directives.contains(.skip) else { return }
         guard type.genericParameters.isEmpty else {
             problems.warn(
-                type.place,
+                type.location,
                 "'\(type.qualifiedName)' is omitted: a TypeScript client cannot choose the types of a generic actor; "
                     + "confirm with '// trebuchet: skip' above it")
             return
         }
         var actor = ClientModel.Actor(
             name: typeScriptName(of: type), swiftName: type.qualifiedName, isProtocol: isProtocol,
-            documentation: type.comments.documentation, place: type.place)
+            documentation: type.comments.documentation, location: type.location)
         let outer = integers(directives, else: integers)
         for member in type.members { read(member, of: type, outer, into: &actor) }
         for part in type.extensions {
@@ -36,8 +36,8 @@ extension ModelBuilder {
         if let function = member.as(FunctionDeclSyntax.self), function.modifiers.isDistributed,
             !function.modifiers.isFilePrivate
         {
-            let place = type.file.place(of: function.name)
-            let directives = directives(comments, at: place)
+            let location = type.file.location(of: function.name)
+            let directives = directives(comments, at: location)
             guard !directives.contains(.skip) else { return }
             if let method = method(function, comments, directives, of: type, outer) { actor.methods.append(method) }
         } else if let variable = member.as(VariableDeclSyntax.self), !variable.modifiers.isFilePrivate {
@@ -52,11 +52,11 @@ extension ModelBuilder {
         _ outer: Integers
     ) -> ClientModel.Method? {
         let target = WireName.method(function)
-        let place = type.file.place(of: function.name)
+        let location = type.file.location(of: function.name)
         let clause = function.signature.parameterClause.parameters
         guard function.genericParameterClause == nil, !clause.contains(where: { $0.type.hasOpaqueType }) else {
             problems.warn(
-                place,
+                location,
                 "'\(target)' is omitted: a TypeScript client cannot choose the types of a generic method; "
                     + "confirm with '// trebuchet: skip' above it")
             return nil
@@ -69,19 +69,19 @@ extension ModelBuilder {
         }
         var result: WireType?
         if let returned = function.signature.returnClause?.type, !returned.isVoid {
-            result = spokenTypeName(directives).map { .told($0) } ?? read(returned, scope)
+            result = customTypeName(directives).map { .custom($0) } ?? read(returned, scope)
         }
         return ClientModel.Method(
             name: function.name.plainText, target: target, baseName: function.name.plainText,
             labels: clause.map(\.firstName.plainText), parameters: parameters, result: result,
             error: error(function.signature.effectSpecifiers?.throwsClause, scope),
             isIdempotent: index.conditions.attributes(function.attributes).contains { $0.plainName == "Idempotent" },
-            documentation: comments.documentation, place: place)
+            documentation: comments.documentation, location: location)
     }
 
     private func parameter(_ parameter: FunctionParameterSyntax, _ scope: Scope) -> WireType {
-        let directives = directives(Comments(parameter), at: scope.place(of: parameter))
-        if let told = spokenTypeName(directives) { return .told(told) }
+        let directives = directives(Comments(parameter), at: scope.location(of: parameter))
+        if let custom = customTypeName(directives) { return .custom(custom) }
         var scope = scope
         scope.integers = integers(directives, else: scope.integers)
         return read(parameter.type, scope)
@@ -98,7 +98,7 @@ extension ModelBuilder {
         if found == nil, untyped.contains(type.trimmedDescription) { return nil }
         if let found, !isCodable(found), found.kind != .alias {
             problems.warn(
-                scope.place(of: type),
+                scope.location(of: type),
                 "'\(found.qualifiedName)' is not Codable, so a client gets only its message")
             return nil
         }
@@ -119,27 +119,28 @@ extension ModelBuilder {
         guard isState || isEvents || variable.modifiers.isDistributed, let binding = variable.bindings.first,
             let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier
         else { return }
-        let place = type.file.place(of: name)
-        let directives = directives(comments, at: place)
+        let location = type.file.location(of: name)
+        let directives = directives(comments, at: location)
         guard !directives.contains(.skip) else { return }
         var scope = Scope(type.file, in: type, integers: integers(directives, else: outer))
-        scope.fallback = place
+        scope.fallback = location
         let read: WireType
-        if let told = spokenTypeName(directives) {
-            read = .told(told)
+        if let custom = customTypeName(directives) {
+            read = .custom(custom)
         } else if let written = binding.typeAnnotation?.type
             ?? binding.initializer.flatMap({ self.type(of: $0.value, scope) })
         {
             read = self.read(written, scope)
         } else {
             problems.error(
-                place, "the type of '\(name.plainText)' cannot be inferred; write it, as in '\(name.plainText): Int'")
+                location, "the type of '\(name.plainText)' cannot be inferred; write it, as in '\(name.plainText): Int'"
+            )
             return
         }
         if isState || isEvents {
             let stream = ClientModel.Stream(
                 name: name.plainText, target: WireName.observation(of: name.plainText), type: read,
-                documentation: comments.documentation, place: place)
+                documentation: comments.documentation, location: location)
             if isState { actor.states.append(stream) } else { actor.events.append(stream) }
         } else {
             actor.methods.append(
@@ -147,7 +148,7 @@ extension ModelBuilder {
                     name: name.plainText, target: WireName.property(name), baseName: name.plainText, labels: [],
                     parameters: [], result: read, error: nil, isIdempotent: false,
                     documentation: comments.documentation,
-                    place: place))
+                    location: location))
         }
     }
 
@@ -159,7 +160,7 @@ extension ModelBuilder {
     ) {
         if let function = member.as(FunctionDeclSyntax.self), function.modifiers.isDistributed {
             problems.warn(
-                file.place(of: function.name),
+                file.location(of: function.name),
                 "'\(WireName.method(function))' is omitted: methods in extensions have no readable name at the server; move it "
                     + "into the body of '\(type.qualifiedName)'")
         }
@@ -171,8 +172,8 @@ extension ModelBuilder {
             case .type(let value)? = observation.genericArgumentClause?.arguments.last?.argument
         else { return }
         let comments = Comments(member)
-        let place = file.place(of: name)
-        let directives = directives(comments, at: place)
+        let location = file.location(of: name)
+        let directives = directives(comments, at: location)
         guard !directives.contains(.skip) else { return }
         let finder = FirstString(viewMode: .sourceAccurate)
         if let body = binding.accessorBlock { finder.walk(body) }
@@ -181,9 +182,9 @@ extension ModelBuilder {
         let scope = Scope(file, in: type, integers: integers(directives, else: outer))
         let stream = ClientModel.Stream(
             name: plain.prefix(1).lowercased() + plain.dropFirst(), target: target,
-            type: spokenTypeName(directives).map { .told($0) } ?? read(value, scope),
+            type: customTypeName(directives).map { .custom($0) } ?? read(value, scope),
             documentation: comments.documentation,
-            place: place)
+            location: location)
         if observation.name.text == "StateObservation" {
             actor.states.append(stream)
         } else {
@@ -215,15 +216,16 @@ extension ModelBuilder {
             // JavaScript treats an object with a method `then` as a promise.
             actor.methods[index].name = name == "then" ? "then_" : name
         }
-        var places: [String: SourcePosition] = [:]
-        for (name, place) in streams.map({ ($0.name, $0.place) }) + actor.methods.map({ ($0.name, $0.place) }) {
-            if let other = places[name] {
+        var locations: [String: SourcePosition] = [:]
+        for (name, location) in streams.map({ ($0.name, $0.location) }) + actor.methods.map({ ($0.name, $0.location) })
+        {
+            if let other = locations[name] {
                 problems.error(
-                    place,
+                    location,
                     "'\(name)' is the TypeScript name of two members of '\(actor.swiftName)' (the other: \(other)); "
                         + "change the argument labels of one, or write '// trebuchet: skip' above it")
             } else {
-                places[name] = place
+                locations[name] = location
             }
         }
     }

@@ -15,9 +15,9 @@ extension ModelBuilder {
     }
 
     private func form(of type: DeclaredType, _ directives: [Directive]) -> ClientModel.Form {
-        if let told = spokenTypeName(directives) { return .told(told) }
+        if let custom = customTypeName(directives) { return .custom(custom) }
         let integers = integers(directives, else: self.integers)
-        guard isReadable(type, isAsDeclared: directives.contains(.asDeclared)) else { return .told("never") }
+        guard isReadable(type, isAsDeclared: directives.contains(.asDeclared)) else { return .custom("never") }
         if type.kind == .enumeration, let raw = rawCases(of: type) { return .rawValues(raw) }
         if conforms(type, to: ["RawRepresentable", "OptionSet"]) {
             switch rawValueType(of: type, nil) {
@@ -29,7 +29,7 @@ extension ModelBuilder {
             case .some: break
             case nil:
                 problems.error(
-                    type.place, "the raw value type of '\(type.qualifiedName)' cannot be determined; write its type")
+                    type.location, "the raw value type of '\(type.qualifiedName)' cannot be determined; write its type")
             }
         }
         switch type.kind {
@@ -78,7 +78,7 @@ extension ModelBuilder {
     private func isReadable(_ type: DeclaredType, isAsDeclared: Bool) -> Bool {
         guard isCodable(type) else {
             problems.error(
-                type.place,
+                type.location,
                 "'\(type.qualifiedName)' is sent, but the sources do not declare it Codable; if a macro does, "
                     + "write '// trebuchet: TypeScript = …' above it")
             return false
@@ -89,7 +89,7 @@ extension ModelBuilder {
         // The encoded form matters more than the decoded one.
         guard let found = custom.first(where: { $0.what == "encode(to:)" }) ?? custom.first else { return true }
         problems.error(
-            found.place,
+            found.location,
             "'\(type.qualifiedName)' has a custom '\(found.what)', so its JSON form is unknown; write "
                 + "'// trebuchet: TypeScript = …' above the type, or '// trebuchet: as declared' if the JSON has the declared members"
         )
@@ -113,22 +113,22 @@ extension ModelBuilder {
         return found
     }
 
-    private func customCoding(_ member: DeclSyntax, _ file: SourceFile) -> (what: String, place: SourcePosition)? {
+    private func customCoding(_ member: DeclSyntax, _ file: SourceFile) -> (what: String, location: SourcePosition)? {
         if let function = member.as(FunctionDeclSyntax.self), !function.modifiers.isStatic {
-            return WireName.method(function) == "encode(to:)" ? ("encode(to:)", file.place(of: function.name)) : nil
+            return WireName.method(function) == "encode(to:)" ? ("encode(to:)", file.location(of: function.name)) : nil
         }
         guard let initializer = member.as(InitializerDeclSyntax.self) else { return nil }
         let parameters = initializer.signature.parameterClause.parameters
         guard parameters.map(\.firstName.plainText) == ["from"],
             parameters.first?.type.trimmedDescription.contains("Decoder") == true
         else { return nil }
-        return ("init(from:)", file.place(of: initializer.initKeyword))
+        return ("init(from:)", file.location(of: initializer.initKeyword))
     }
 
     private func checkClass(_ type: DeclaredType) {
         for name in ["Observable", "Model"] where type.hasAttribute(name) {
             problems.error(
-                type.place,
+                type.location,
                 "'\(type.qualifiedName)' is marked '@\(name)', which writes other members than are declared; use a struct"
             )
         }
@@ -136,7 +136,7 @@ extension ModelBuilder {
             guard case .type(let found) = index.find(name, from: type.file, elsewhere: true), found.kind == .class
             else { continue }
             problems.error(
-                type.place,
+                type.location,
                 "'\(type.qualifiedName)' inherits from '\(name)', which writes its own members; use a struct")
         }
     }
@@ -148,7 +148,7 @@ extension ModelBuilder {
         let name: String
         let type: TypeSyntax?
         let node: VariableDeclSyntax
-        let place: SourcePosition
+        let location: SourcePosition
     }
 
     func storedProperties(of type: DeclaredType) -> [StoredProperty] {
@@ -169,7 +169,7 @@ extension ModelBuilder {
                 return StoredProperty(
                     name: name.plainText,
                     type: written ?? binding.initializer.flatMap { self.type(of: $0.value, scope) },
-                    node: variable, place: type.file.place(of: name))
+                    node: variable, location: type.file.location(of: name))
             }
         }
     }
@@ -186,34 +186,34 @@ extension ModelBuilder {
         _ property: StoredProperty, named key: String, of type: DeclaredType, _ outer: Integers
     ) -> ClientModel.Member? {
         let comments = Comments(property.node)
-        let directives = directives(comments, at: property.place)
+        let directives = directives(comments, at: property.location)
         var isOptional = property.type.map(Self.isWrittenOptional) ?? false
         var read: WireType?
-        if let told = spokenTypeName(directives) {
-            read = .told(told)
+        if let custom = customTypeName(directives) {
+            read = .custom(custom)
         } else {
             guard let written = property.type else {
                 problems.error(
-                    property.place,
+                    property.location,
                     "the type of '\(property.name)' cannot be inferred; write it, as in '\(property.name): Int'")
                 return nil
             }
             if property.node.modifiers.contains(where: { $0.name.tokenKind == .keyword(.lazy) }) {
                 problems.error(
-                    property.place, "'\(property.name)' is lazy, and such a property is written under another name")
+                    property.location, "'\(property.name)' is lazy, and such a property is written under another name")
             }
             var scope = Scope(type.file, in: type, integers: integers(directives, else: outer))
-            scope.fallback = property.place
+            scope.fallback = property.location
             var type = self.read(written, scope)
             isOptional = type.isOptional
             if isOptional, case .optional(let wrapped) = type { type = wrapped }
             read = type
         }
         guard let read else { return nil }
-        if spokenTypeName(directives) == nil, let wrapper = wrapper(of: property.node) {
+        if customTypeName(directives) == nil, let wrapper = wrapper(of: property.node) {
             if wrapper != "DeltaValue" {
                 problems.error(
-                    property.place,
+                    property.location,
                     "the JSON form of the property wrapper '@\(wrapper)' is unknown; write '// trebuchet: TypeScript = …' "
                         + "above '\(property.name)'")
             }
@@ -258,7 +258,7 @@ extension ModelBuilder {
         guard let keys = found else { return nil }
         guard keys.kind == .enumeration else {
             problems.error(
-                keys.place,
+                keys.location,
                 "'\(keys.qualifiedName)' is not an enum; use an enum, or write '// trebuchet: TypeScript = …' above '\(type.qualifiedName)'"
             )
             return nil
@@ -283,12 +283,12 @@ extension ModelBuilder {
         let keys = codingKeys("CodingKeys", of: type)
         let declarations = type.members.compactMap { $0.as(EnumCaseDeclSyntax.self) }
         if declarations.isEmpty {
-            problems.error(type.place, "'\(type.qualifiedName)' has no cases and therefore no value to send")
+            problems.error(type.location, "'\(type.qualifiedName)' has no cases and therefore no value to send")
         }
         return declarations.flatMap { declaration -> [ClientModel.Case] in
             let comments = Comments(declaration)
-            let place = type.file.place(of: declaration)
-            let directives = directives(comments, at: place)
+            let location = type.file.location(of: declaration)
+            let directives = directives(comments, at: location)
             return declaration.elements.compactMap { element in
                 let name = element.name.plainText
                 guard let key = keys?[name] ?? (keys == nil ? name : nil) else { return nil }
@@ -309,9 +309,9 @@ extension ModelBuilder {
             let label = parameter.firstName?.plainText ?? "_"
             let own = label == "_" ? "_\(position)" : label
             guard let key = keys?[own] ?? (keys == nil ? own : nil) else { return nil }
-            if let told = spokenTypeName(parameters.count == 1 ? directives : []) {
+            if let custom = customTypeName(parameters.count == 1 ? directives : []) {
                 return ClientModel.Member(
-                    name: key, type: .told(told), isOptional: Self.isWrittenOptional(parameter.type))
+                    name: key, type: .custom(custom), isOptional: Self.isWrittenOptional(parameter.type))
             }
             let read = self.read(parameter.type, scope)
             guard case .optional(let wrapped) = read else { return ClientModel.Member(name: key, type: read) }

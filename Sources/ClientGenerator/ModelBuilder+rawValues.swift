@@ -11,7 +11,7 @@ extension ModelBuilder {
         else { return nil }
         let elements = elements(of: type)
         if elements.isEmpty {
-            problems.error(type.place, "'\(type.qualifiedName)' has no cases and therefore no value to send")
+            problems.error(type.location, "'\(type.qualifiedName)' has no cases and therefore no value to send")
         }
         var next = 0
         return elements.compactMap { element in
@@ -28,13 +28,13 @@ extension ModelBuilder {
                     next = whole &+ 1
                     if whole.magnitude > 1 << 53 {
                         problems.error(
-                            type.file.place(of: written),
+                            type.file.location(of: written),
                             "JavaScript cannot represent this integer: the raw value of a case must not exceed 2^53")
                     }
                 }
                 return (name, .number(text))
             }
-            problems.error(type.file.place(of: written), "the raw value cannot be determined")
+            problems.error(type.file.location(of: written), "the raw value cannot be determined")
             return nil
         }
     }
@@ -83,7 +83,7 @@ extension ModelBuilder {
         {
             return raw
         }
-        let comments = directives(type.comments, at: type.place)
+        let comments = directives(type.comments, at: type.location)
         for (member, file) in type.allMembers {
             var written: TypeSyntax?
             if let variable = member.as(VariableDeclSyntax.self) {

@@ -11,25 +11,25 @@ extension ModelBuilder {
         case .arrayType(let array): return .array(read(array.element, scope))
         case .dictionaryType(let dictionary):
             return self.dictionary(
-                read(dictionary.key, scope), read(dictionary.value, scope), at: scope.place(of: dictionary.key))
+                read(dictionary.key, scope), read(dictionary.value, scope), at: scope.location(of: dictionary.key))
         case .tupleType(let tuple):
             if let only = tuple.elements.first, tuple.elements.count == 1 { return read(only.type, scope) }
-            return refuse(type, "a tuple, which is not Codable; use a struct", scope)
+            return rejectType(type, "a tuple, which is not Codable; use a struct", scope)
         case .identifierType, .memberType: return resolve(type, scope)
         case .someOrAnyType(let some) where some.someOrAnySpecifier.tokenKind == .keyword(.any):
-            return refuse(
+            return rejectType(
                 type, "an existential with an unknown JSON form; use an enum with a case for each type",
                 scope)
-        case .someOrAnyType: return refuse(type, "an opaque type; name the type", scope)
-        case .compositionType: return refuse(type, "an existential; use an enum with a case for each type", scope)
-        case .functionType: return refuse(type, "a function, which is not Codable", scope)
-        case .metatypeType: return refuse(type, "a metatype, which is not Codable", scope)
-        default: return refuse(type, "an unknown type", scope)
+        case .someOrAnyType: return rejectType(type, "an opaque type; name the type", scope)
+        case .compositionType: return rejectType(type, "an existential; use an enum with a case for each type", scope)
+        case .functionType: return rejectType(type, "a function, which is not Codable", scope)
+        case .metatypeType: return rejectType(type, "a metatype, which is not Codable", scope)
+        default: return rejectType(type, "an unknown type", scope)
         }
     }
 
-    private func refuse(_ type: TypeSyntax, _ what: String, _ scope: Scope) -> WireType {
-        problems.error(scope.place(of: type), "'\(type.trimmedDescription)' is \(what)")
+    private func rejectType(_ type: TypeSyntax, _ what: String, _ scope: Scope) -> WireType {
+        problems.error(scope.location(of: type), "'\(type.trimmedDescription)' is \(what)")
         return .unknown
     }
 
@@ -63,7 +63,7 @@ extension ModelBuilder {
 
     private func resolve(_ type: TypeSyntax, _ scope: Scope) -> WireType {
         let path = components(type)
-        guard let first = path.first else { return refuse(type, "an unknown type", scope) }
+        guard let first = path.first else { return rejectType(type, "an unknown type", scope) }
         // The stub of a `@Resolvable` protocol represents any actor that conforms to it.
         if first.name.hasPrefix("$"), path.count == 1,
             case .type(let found) = index.find(String(first.name.dropFirst()), from: scope.file, elsewhere: true),
@@ -74,35 +74,35 @@ extension ModelBuilder {
         if let bound = scope.bindings[first.name] {
             guard path.count > 1 else { return bound }
             guard case .named(let id, let arguments) = bound else {
-                return refuse(type, "a type of a generic parameter; name it with a type alias", scope)
+                return rejectType(type, "a type of a generic parameter; name it with a type alias", scope)
             }
             return resolve(path.dropFirst(), in: index.types[id], arguments, scope)
         }
-        if first.name == "Self", let own = scope.type {
+        if first.name == "Self", let ownType = scope.type {
             return resolve(
-                path.dropFirst(), in: own, own.genericParameters.map { scope.bindings[$0] ?? .unknown }, scope)
+                path.dropFirst(), in: ownType, ownType.genericParameters.map { scope.bindings[$0] ?? .unknown }, scope)
         }
         var around = scope.type
         while let type = around {
-            if let found = type.nested[first.name] { return follow(path, to: found, scope) }
+            if let found = type.nested[first.name] { return resolvePath(path, to: found, scope) }
             around = type.parent
         }
         switch index.find(first.name, from: scope.file, elsewhere: false) {
-        case .type(let found): return follow(path, to: found, scope)
+        case .type(let found): return resolvePath(path, to: found, scope)
         case .several(let found): return ambiguous(type, found, scope)
         case .none: break
         }
-        if path.count == 1, let known = known(first, scope) { return known }
+        if path.count == 1, let builtInType = builtInType(first, scope) { return builtInType }
         if path.count > 1, Self.systemModules.contains(first.name) || index.isModule(first.name) {
             if let found = index.find(path[1].name, inModule: first.name) {
-                return follow(Array(path.dropFirst()), to: found, scope)
+                return resolvePath(Array(path.dropFirst()), to: found, scope)
             }
-            if path.count == 2, let known = known(path[1], scope) { return known }
+            if path.count == 2, let builtInType = builtInType(path[1], scope) { return builtInType }
         }
         switch index.find(first.name, from: scope.file, elsewhere: true) {
-        case .type(let found): return follow(path, to: found, scope)
+        case .type(let found): return resolvePath(path, to: found, scope)
         case .several(let found): return ambiguous(type, found, scope)
-        case .none: return foreign(type, path, scope)
+        case .none: return externalType(type, path, scope)
         }
     }
 
@@ -137,96 +137,100 @@ extension ModelBuilder {
     }
 
     private func ambiguous(_ type: TypeSyntax, _ found: [DeclaredType], _ scope: Scope) -> WireType {
-        let places = found.map { "\($0.place)" }.joined(separator: ", ")
-        return refuse(type, "declared several times (\(places)); pass the folders of one target", scope)
+        let locations = found.map { "\($0.location)" }.joined(separator: ", ")
+        return rejectType(type, "declared several times (\(locations)); pass the folders of one target", scope)
     }
 
     /// Resolves a type that the sources do not declare. A comment above an extension of it may define it.
-    private func foreign(_ type: TypeSyntax, _ path: [Component], _ scope: Scope) -> WireType {
+    private func externalType(_ type: TypeSyntax, _ path: [Component], _ scope: Scope) -> WireType {
         for (node, file) in index.foreignExtensions[path.last?.name ?? ""] ?? [] {
-            if let told = spokenTypeName(directives(Comments(node), at: file.place(of: node))) { return .told(told) }
+            if let custom = customTypeName(directives(Comments(node), at: file.location(of: node))) {
+                return .custom(custom)
+            }
         }
         let name = type.trimmedDescription
         problems.error(
-            scope.place(of: type),
+            scope.location(of: type),
             "'\(name)' is not declared in the given sources; add its folder, or write "
                 + "'// trebuchet: TypeScript = …' above the member, or above a type alias or an extension of it")
         return .unknown
     }
 
-    private func follow(_ path: [Component], to found: DeclaredType, _ scope: Scope) -> WireType {
+    private func resolvePath(_ path: [Component], to found: DeclaredType, _ scope: Scope) -> WireType {
         let first = path[0]
         let arguments = self.arguments(
             of: found, first.arguments.map { read($0, scope) }, outer: scope.bindings,
-            at: scope.place(of: first.node))
+            at: scope.location(of: first.node))
         return resolve(path.dropFirst(), in: found, arguments, scope, at: first.node)
     }
 
     /// Returns the arguments for all generic parameters of a type. The arguments of enclosing types come from the
     /// scope.
     private func arguments(
-        of type: DeclaredType, _ own: [WireType], outer: [String: WireType], at place: SourcePosition
+        of type: DeclaredType, _ ownArguments: [WireType], outer: [String: WireType], at location: SourcePosition
     ) -> [WireType] {
         let names = type.genericParameters
-        let missing = own.count > names.count || names.dropLast(own.count).contains { outer[$0] == nil }
+        let missing =
+            ownArguments.count > names.count || names.dropLast(ownArguments.count).contains { outer[$0] == nil }
         if missing {
             problems.error(
-                place, "'\(type.qualifiedName)' requires its generic arguments here: \(names.joined(separator: ", "))")
+                location,
+                "'\(type.qualifiedName)' requires its generic arguments here: \(names.joined(separator: ", "))")
             return names.map { _ in .unknown }
         }
-        return names.dropLast(own.count).map { outer[$0] ?? .unknown } + own
+        return names.dropLast(ownArguments.count).map { outer[$0] ?? .unknown } + ownArguments
     }
 
     /// Resolves the remaining names in a type.
     private func resolve(
-        _ rest: ArraySlice<Component>, in type: DeclaredType, _ arguments: [WireType], _ scope: Scope,
+        _ remaining: ArraySlice<Component>, in type: DeclaredType, _ arguments: [WireType], _ scope: Scope,
         at node: TypeSyntax? = nil
     ) -> WireType {
-        guard let next = rest.first else {
-            return resolveType(type, arguments, at: node.map { scope.place(of: $0) } ?? type.place, scope)
+        guard let next = remaining.first else {
+            return resolveType(type, arguments, at: node.map { scope.location(of: $0) } ?? type.location, scope)
         }
         let bindings = Dictionary(zip(type.genericParameters, arguments)) { first, _ in first }
         if let nested = type.nested[next.name] {
-            let own = next.arguments.map { read($0, scope) }
-            let all = self.arguments(of: nested, own, outer: bindings, at: scope.place(of: next.node))
-            return resolve(rest.dropFirst(), in: nested, all, scope, at: next.node)
+            let ownArguments = next.arguments.map { read($0, scope) }
+            let all = self.arguments(of: nested, ownArguments, outer: bindings, at: scope.location(of: next.node))
+            return resolve(remaining.dropFirst(), in: nested, all, scope, at: next.node)
         }
         if type.kind == .alias {
-            if case .named(let id, let arguments) = resolveType(type, arguments, at: type.place, scope) {
-                return resolve(rest, in: index.types[id], arguments, scope, at: node)
+            if case .named(let id, let arguments) = resolveType(type, arguments, at: type.location, scope) {
+                return resolve(remaining, in: index.types[id], arguments, scope, at: node)
             }
-        } else if rest.count == 1, next.name == "ID",
+        } else if remaining.count == 1, next.name == "ID",
             let id = storedProperties(of: type).first(where: { $0.name == "id" }),
             let written = id.type
         {
             return read(written, Scope(type.file, in: type, bindings: bindings, integers: scope.integers))
-        } else if rest.count == 1, next.name == "RawValue", let raw = rawValueType(of: type, bindings) {
+        } else if remaining.count == 1, next.name == "RawValue", let raw = rawValueType(of: type, bindings) {
             return raw
         }
         problems.error(
-            scope.place(of: next.node), "'\(type.qualifiedName)' has no known type '\(next.name)'")
+            scope.location(of: next.node), "'\(type.qualifiedName)' has no known type '\(next.name)'")
         return .unknown
     }
 
     // MARK: Declared types
 
-    private func resolveType(_ type: DeclaredType, _ arguments: [WireType], at place: SourcePosition, _ scope: Scope)
+    private func resolveType(_ type: DeclaredType, _ arguments: [WireType], at location: SourcePosition, _ scope: Scope)
         -> WireType
     {
-        let directives = directives(type.comments, at: type.place)
+        let directives = directives(type.comments, at: type.location)
         switch type.kind {
-        case .alias where spokenTypeName(directives) == nil:
+        case .alias where customTypeName(directives) == nil:
             return alias(type, arguments, integers(directives, else: scope.integers))
-        case .protocol where spokenTypeName(directives) == nil:
+        case .protocol where customTypeName(directives) == nil:
             problems.error(
-                place,
+                location,
                 "'\(type.qualifiedName)' is a protocol with an unknown JSON form; use an enum "
                     + "with a case for each type")
             return .unknown
         case .actor:
             guard type.node.as(ActorDeclSyntax.self)?.modifiers.isDistributed == true else {
                 problems.error(
-                    place, "'\(type.qualifiedName)' is an actor that is not distributed, so it is not Codable")
+                    location, "'\(type.qualifiedName)' is an actor that is not distributed, so it is not Codable")
                 return .unknown
             }
             return .reference(type.qualifiedName)
@@ -240,7 +244,7 @@ extension ModelBuilder {
     private func alias(_ type: DeclaredType, _ arguments: [WireType], _ integers: Integers) -> WireType {
         guard let target = type.node.as(TypeAliasDeclSyntax.self)?.initializer.value else { return .unknown }
         guard openAliases.insert(type.id).inserted else {
-            problems.error(type.place, "'\(type.qualifiedName)' refers to itself")
+            problems.error(type.location, "'\(type.qualifiedName)' refers to itself")
             return .unknown
         }
         defer { openAliases.remove(type.id) }
@@ -255,12 +259,12 @@ extension ModelBuilder {
         "SharedState",
     ]
 
-    private func known(_ component: Component, _ scope: Scope) -> WireType? {
+    private func builtInType(_ component: Component, _ scope: Scope) -> WireType? {
         let name = component.name
-        let place = scope.place(of: component.node)
+        let location = scope.location(of: component.node)
         func argument(_ index: Int) -> WireType {
             guard component.arguments.indices.contains(index) else {
-                problems.error(place, "'\(name)' requires its generic arguments here")
+                problems.error(location, "'\(name)' requires its generic arguments here")
                 return .unknown
             }
             return read(component.arguments[index], scope)
@@ -270,7 +274,7 @@ extension ModelBuilder {
         case "Bool": return .boolean
         case "Int", "Int8", "Int16", "Int32", "UInt", "UInt8", "UInt16", "UInt32":
             return .number(name)
-        case "Int64", "UInt64": return wideInteger(name, at: place, scope)
+        case "Int64", "UInt64": return wideInteger(name, at: location, scope)
         case "Double", "Float", "Float16", "CGFloat", "TimeInterval", "Float32", "Float64": return .number("Double")
         case "Date": return .date
         case "Data": return .data
@@ -283,66 +287,66 @@ extension ModelBuilder {
         case "Set": return .set(argument(0))
         case "Range", "ClosedRange": return .range(argument(0))
         case "Optional": return .optional(argument(0))
-        case "Dictionary": return dictionary(argument(0), argument(1), at: place)
+        case "Dictionary": return dictionary(argument(0), argument(1), at: location)
         // It writes only its value. As a property wrapper it is handled with the property.
         case "DeltaValue": return argument(0)
         case "TrebuchetActorID": return .string
-        case "JSONValue": return .told("unknown")
-        case "JSONObject": return .told("{ [name: string]: unknown }")
+        case "JSONValue": return .custom("unknown")
+        case "JSONObject": return .custom("{ [name: string]: unknown }")
         case "Any", "AnyObject", "Error", "Codable", "Sendable", "Substring", "Character", "Never", "Result", "Void",
             "Int128", "UInt128", "AnyHashable":
-            problems.error(place, "'\(name)' cannot be sent; use another type")
+            problems.error(location, "'\(name)' cannot be sent; use another type")
             return .unknown
         default: return nil
         }
     }
 
-    private func wideInteger(_ name: String, at place: SourcePosition, _ scope: Scope) -> WireType {
+    private func wideInteger(_ name: String, at location: SourcePosition, _ scope: Scope) -> WireType {
         switch scope.integers {
         case .bigint: return .bigint(name)
         case .number: return .number(name)
-        case .unsaid:
+        case .unspecified:
             problems.warn(
-                place,
+                location,
                 "'\(name)' maps to 'number', which is exact only up to 2^53; write '// trebuchet: bigint' or "
                     + "'// trebuchet: number' above it, or pass --bigint")
             return .number(name)
         }
     }
 
-    func dictionary(_ key: WireType, _ value: WireType, at place: SourcePosition) -> WireType {
+    func dictionary(_ key: WireType, _ value: WireType, at location: SourcePosition) -> WireType {
         if [key, value].contains(.unknown) { return .unknown }
         switch key {
         case .string, .number("Int"): return .record(key: key, value)
         case .parameter(let name):
             problems.error(
-                place,
+                location,
                 "the JSON form of a dictionary depends on its key type, and '\(name)' may be any type; "
                     + "use '[String: …]', or an array of a struct")
             return .unknown
-        case .told:
+        case .custom:
             problems.error(
-                place, "the keys of a dictionary cannot have a type declared by a comment; use an array of a struct")
+                location, "the keys of a dictionary cannot have a type declared by a comment; use an array of a struct")
             return .unknown
         case .named(let id, _):
             if conforms(index.types[id], to: ["CodingKeyRepresentable"]) {
                 // The texts of the keys are the names of the members.
-                if isOfTexts(model.definitions[id]) { return .record(key: key, value) }
+                if isTextBacked(model.definitions[id]) { return .record(key: key, value) }
                 problems.error(
-                    place, "the key form of '\(index.types[id].qualifiedName)' is unknown; use '[String: …]'")
+                    location, "the key form of '\(index.types[id].qualifiedName)' is unknown; use '[String: …]'")
                 return .unknown
             }
             switch model.definitions[id]?.form {
             case .rawValues, .id: break
-            default: warnOfIdentity(place)
+            default: warnOfIdentity(location)
             }
-        case .date, .data, .array, .set, .range, .record, .map: warnOfIdentity(place)
+        case .date, .data, .array, .set, .range, .record, .map: warnOfIdentity(location)
         default: break
         }
         return .map(key, value)
     }
 
-    private func isOfTexts(_ definition: ClientModel.Definition?) -> Bool {
+    private func isTextBacked(_ definition: ClientModel.Definition?) -> Bool {
         switch definition?.form {
         case .rawValues(let cases):
             cases.allSatisfy { each in
@@ -356,9 +360,9 @@ extension ModelBuilder {
         }
     }
 
-    private func warnOfIdentity(_ place: SourcePosition) {
+    private func warnOfIdentity(_ location: SourcePosition) {
         problems.warn(
-            place,
+            location,
             "keys of this type are objects in JavaScript, and a Map compares objects by identity; use an array of a "
                 + "struct")
     }

@@ -8,7 +8,7 @@ final class ModelBuilder {
     /// The representation of `Int64` and `UInt64`.
     enum Integers {
         /// `number`, with a warning.
-        case unsaid
+        case unspecified
         case number, bigint
     }
 
@@ -23,9 +23,9 @@ final class ModelBuilder {
         /// The location for diagnostics about a type that is inferred from a value.
         var fallback: SourcePosition?
 
-        func place(of node: some SyntaxProtocol) -> SourcePosition {
+        func location(of node: some SyntaxProtocol) -> SourcePosition {
             if let fallback, node.root.id != file.tree.id { return fallback }
-            return file.place(of: node)
+            return file.location(of: node)
         }
 
         init(_ file: SourceFile, in type: DeclaredType?, bindings: [String: WireType]? = nil, integers: Integers) {
@@ -45,27 +45,27 @@ final class ModelBuilder {
     init(_ index: DeclarationIndex, problems: DiagnosticList, usesBigint: Bool) {
         self.index = index
         self.problems = problems
-        integers = usesBigint ? .bigint : .unsaid
+        integers = usesBigint ? .bigint : .unspecified
     }
 
     func build() -> ClientModel {
         for type in index.types { readActor(type) }
-        model.actors.sort { ($0.name, $0.place) < ($1.name, $1.place) }
-        tellCollisions()
+        model.actors.sort { ($0.name, $0.location) < ($1.name, $1.location) }
+        reportCollisions()
         return model
     }
 
     // MARK: Comments
 
-    func directives(_ comments: Comments, at place: SourcePosition) -> [Directive] {
-        comments.told.compactMap { text in
+    func directives(_ comments: Comments, at location: SourcePosition) -> [Directive] {
+        comments.directives.compactMap { text in
             if let directive = Directive(text) { return directive }
-            problems.error(place, "unknown directive '// trebuchet: \(text)'; known are \(Directive.known)")
+            problems.error(location, "unknown directive '// trebuchet: \(text)'; known are \(Directive.known)")
             return nil
         }
     }
 
-    func spokenTypeName(_ directives: [Directive]) -> String? {
+    func customTypeName(_ directives: [Directive]) -> String? {
         for case .typeScript(let type) in directives { return type }
         return nil
     }
@@ -79,36 +79,36 @@ final class ModelBuilder {
 
     /// Returns the name of a type in TypeScript: `TodoListState` for `TodoList.State`.
     func typeScriptName(of type: DeclaredType) -> String {
-        for case .name(let name) in directives(type.comments, at: type.place) { return name }
+        for case .name(let name) in directives(type.comments, at: type.location) { return name }
         let name = type.qualifiedName.split(separator: ".").joined()
         if !TypeScriptText.isIdentifier(name) {
             problems.error(
-                type.place,
+                type.location,
                 "'\(type.qualifiedName)' is not a TypeScript name; write '// trebuchet: name = Other' above its declaration"
             )
         }
         return TypeScriptText.isTaken(name) ? name + "_" : name
     }
 
-    private func tellCollisions() {
-        var places: [String: (place: SourcePosition, swiftName: String)] = [:]
-        func note(_ name: String, _ swiftName: String, _ place: SourcePosition) {
-            if let other = places[name] {
+    private func reportCollisions() {
+        var locations: [String: (location: SourcePosition, swiftName: String)] = [:]
+        func recordName(_ name: String, _ swiftName: String, _ location: SourcePosition) {
+            if let other = locations[name] {
                 problems.error(
-                    place,
-                    "'\(swiftName)' and '\(other.swiftName)' (\(other.place)) both have the TypeScript name '\(name)'; "
+                    location,
+                    "'\(swiftName)' and '\(other.swiftName)' (\(other.location)) both have the TypeScript name '\(name)'; "
                         + "write '// trebuchet: name = Other' above one of them, or pass fewer folders")
             } else {
-                places[name] = (place, swiftName)
+                locations[name] = (location, swiftName)
             }
         }
-        let types = model.definitions.map { (index.types[$0.key], $0.value) }.sorted { $0.0.place < $1.0.place }
-        for (type, definition) in types { note(definition.name, definition.swiftName, type.place) }
-        for actor in model.actors { note(actor.name, actor.swiftName, actor.place) }
+        let types = model.definitions.map { (index.types[$0.key], $0.value) }.sorted { $0.0.location < $1.0.location }
+        for (type, definition) in types { recordName(definition.name, definition.swiftName, type.location) }
+        for actor in model.actors { recordName(actor.name, actor.swiftName, actor.location) }
         let references = UsedTypes(model).references
         for name in references.sorted() {
             guard let type = index.types.first(where: { $0.qualifiedName == name }) else { continue }
-            note(TypeScriptWriter.referenceName(name), "the name of an actor \(name)", type.place)
+            recordName(TypeScriptWriter.referenceName(name), "the name of an actor \(name)", type.location)
         }
     }
 }

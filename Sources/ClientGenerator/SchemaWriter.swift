@@ -67,7 +67,7 @@ struct SchemaWriter {
             }
             members += [("kind", .string("union")), ("cases", .array(values))]
         case .id(let raw): members += [("kind", .string("id")), ("rawValue", type(raw))]
-        case .told(let text): members += [("kind", .string("told")), ("typeScript", .string(text))]
+        case .custom(let text): members += [("kind", .string("told")), ("typeScript", .string(text))]
         }
         return .object(members)
     }
@@ -114,7 +114,7 @@ struct SchemaWriter {
                     + (arguments.isEmpty ? [] : [("arguments", .array(arguments.map { self.type($0) }))]))
         case .parameter(let name): .object([("parameter", .string(name))])
         case .reference(let actor): .object([("reference", .string(actor))])
-        case .told(let text): .object([("typeScript", .string(text))])
+        case .custom(let text): .object([("typeScript", .string(text))])
         case .unknown: .null
         }
     }

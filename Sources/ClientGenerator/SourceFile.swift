@@ -22,13 +22,13 @@ struct SourceFile {
             tree.statements.compactMap { $0.item.as(ImportDeclSyntax.self)?.path.first?.name.text })
     }
 
-    func place(of node: some SyntaxProtocol) -> SourcePosition {
+    func location(of node: some SyntaxProtocol) -> SourcePosition {
         let location = converter.location(for: node.positionAfterSkippingLeadingTrivia)
         return SourcePosition(path: path, line: location.line, column: location.column)
     }
 
     /// The first location that the parser rejects, and its message.
-    var misreading: (place: SourcePosition, message: String)? {
+    var parseError: (location: SourcePosition, message: String)? {
         guard tree.hasError, let first = ParseDiagnosticsGenerator.diagnostics(for: tree).first else { return nil }
         let location = converter.location(for: first.position)
         return (SourcePosition(path: path, line: location.line, column: location.column), first.message)

@@ -99,14 +99,14 @@ enum TypeScriptText {
     /// Returns a documentation comment before a line. Its text cannot end the comment.
     static func comment(_ lines: [String], indent: String = "") -> String {
         guard !lines.isEmpty else { return "" }
-        let lines = lines.map(harmless)
+        let lines = lines.map(escapedComment)
         if lines.count == 1 { return "\(indent)/** \(lines[0]) */\n" }
         return "\(indent)/**\n"
             + lines.map { $0.isEmpty ? "\(indent) *\n" : "\(indent) * \($0)\n" }.joined() + "\(indent) */\n"
     }
 
     /// Returns the line without character sequences that end a comment or a line, or change the direction of a text.
-    private static func harmless(_ line: String) -> String {
+    private static func escapedComment(_ line: String) -> String {
         var scalars = String.UnicodeScalarView()
         for scalar in line.unicodeScalars {
             // Checked in the output, because an omitted character may have separated two others.

@@ -101,7 +101,7 @@ struct TypeScriptWriter {
             let type = text(raw)
             return head + Self.branded(name, as: type)
                 + "export function \(name)(value: \(type)): \(name) {\n    return value as \(name)\n}\n"
-        case .told(let type): return head + "export type \(name) = \(type)\n"
+        case .custom(let type): return head + "export type \(name) = \(type)\n"
         }
     }
 
@@ -163,7 +163,7 @@ struct TypeScriptWriter {
                 + (arguments.isEmpty ? "" : "<\(arguments.map { text($0) }.joined(separator: ", "))>")
         case .parameter(let name): TypeScriptText.typeParameter(name)
         case .reference(let actor): Self.referenceName(actor)
-        case .told(let type): type
+        case .custom(let type): type
         case .unknown: "never"
         }
     }
@@ -171,7 +171,7 @@ struct TypeScriptWriter {
     /// Returns a type in TypeScript syntax before `[]` or `|`.
     private func operand(_ type: WireType) -> String {
         switch type {
-        case .optional, .told: "(\(text(type)))"
+        case .optional, .custom: "(\(text(type)))"
         default: text(type)
         }
     }
@@ -252,7 +252,7 @@ struct UsedTypes {
             case .structure(let members): for member in members { record(member.type) }
             case .union(let cases): for member in cases.flatMap(\.members) { record(member.type) }
             case .id(let raw): record(raw)
-            case .rawValues, .told: break
+            case .rawValues, .custom: break
             }
         }
     }

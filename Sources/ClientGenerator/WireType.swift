@@ -22,7 +22,7 @@ package indirect enum WireType: Hashable, Sendable {
     /// The name of an actor of this type.
     case reference(String)
     /// TypeScript from a comment, used unchanged.
-    case told(String)
+    case custom(String)
     /// An invalid type, which has been reported.
     case unknown
 

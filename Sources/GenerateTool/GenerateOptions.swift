@@ -25,14 +25,14 @@ struct GenerateOptions {
     var generation = Generation.Options()
 
     init(_ arguments: [String]) throws(GenerateFailure) {
-        var rest = arguments[...]
+        var remaining = arguments[...]
         var command: String?
         var hasForm = false
         func value(of option: String) throws(GenerateFailure) -> String {
-            guard let value = rest.popFirst(), !value.isEmpty else { throw .usage("\(option) requires a value") }
+            guard let value = remaining.popFirst(), !value.isEmpty else { throw .usage("\(option) requires a value") }
             return value
         }
-        while let argument = rest.popFirst() {
+        while let argument = remaining.popFirst() {
             switch argument {
             case "--help", "-h": wantsHelp = true
             case "--check": isCheck = true
@@ -43,8 +43,8 @@ struct GenerateOptions {
             // From a program that runs this one for the user: the command in the first line of the file.
             case "--command": command = try value(of: argument)
             case "--":
-                paths += rest
-                rest = []
+                paths += remaining
+                remaining = []
             case _ where argument.hasPrefix("-"): throw .usage("unknown option \(argument)")
             case _ where !hasForm:
                 guard let form = Form(rawValue: argument) else {

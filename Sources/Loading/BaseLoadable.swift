@@ -20,10 +20,10 @@ open class BaseLoadable<Value: Hashable & Sendable>: Loadable {
     @ObservationIgnored private var newest: LoadOperation?
     /// Loads whose work has not ended, including outdated ones.
     @ObservationIgnored private var running: [LoadOperation] = []
-    @ObservationIgnored private var followers: [UInt64: (LoadingState<Value>) -> Void] = [:]
-    @ObservationIgnored private var lastFollower: UInt64 = 0
+    @ObservationIgnored private var observers: [UInt64: (LoadingState<Value>) -> Void] = [:]
+    @ObservationIgnored private var lastObserver: UInt64 = 0
     /// States that the followers have not received.
-    @ObservationIgnored private var untold: [LoadingState<Value>] = []
+    @ObservationIgnored private var pendingNotifications: [LoadingState<Value>] = []
     @ObservationIgnored private var isNotifying = false
 
     /// A Boolean value that indicates whether `cancel()` was called since the last ``reset()``. If so, ``load()`` does
@@ -101,14 +101,14 @@ open class BaseLoadable<Value: Hashable & Sendable>: Loadable {
         for run in running where !outdatedOnly || !run.isCurrent { run.stop() }
     }
 
-    /// Calls `follower` on each change, before other code runs on the main actor.
-    func follow(_ follower: @escaping (LoadingState<Value>) -> Void) -> UInt64 {
-        lastFollower += 1
-        followers[lastFollower] = follower
-        return lastFollower
+    /// Calls `observer` on each change, before other code runs on the main actor.
+    func addObserver(_ observer: @escaping (LoadingState<Value>) -> Void) -> UInt64 {
+        lastObserver += 1
+        observers[lastObserver] = observer
+        return lastObserver
     }
 
-    func unfollow(_ number: UInt64) { followers[number] = nil }
+    func removeObserver(_ number: UInt64) { observers[number] = nil }
 
     // MARK: Implementation
 
@@ -139,13 +139,13 @@ open class BaseLoadable<Value: Hashable & Sendable>: Loadable {
         store.publish(state)
         // Observers and followers may change the loader in turn. So they are notified after the state is stored, and
         // of each state in order.
-        untold.append(state)
+        pendingNotifications.append(state)
         withMutation(keyPath: \.currentState) {}
         guard !isNotifying else { return }
         isNotifying = true
-        while !untold.isEmpty {
-            let next = untold.removeFirst()
-            for follower in followers.values { follower(next) }
+        while !pendingNotifications.isEmpty {
+            let next = pendingNotifications.removeFirst()
+            for observer in observers.values { observer(next) }
         }
         isNotifying = false
     }

@@ -3,9 +3,9 @@
 protocol LoadingStateSource<Value>: AnyObject {
     associatedtype Value: Hashable & Sendable
 
-    /// Calls `follower` on each change. Returns the argument for ``unfollow(_:)``.
-    func follow(_ follower: @escaping (LoadingState<Value>) -> Void) -> UInt64
-    func unfollow(_ number: UInt64)
+    /// Calls `observer` on each change. Returns the argument for ``removeObserver(_:)``.
+    func addObserver(_ observer: @escaping (LoadingState<Value>) -> Void) -> UInt64
+    func removeObserver(_ number: UInt64)
 }
 
 extension BaseLoadable: LoadingStateSource {}
@@ -15,8 +15,8 @@ extension BaseLoadable: LoadingStateSource {}
 /// Reads once, until its release: the states of such a loader may be a single stream, which ends for good with the
 /// first cancelled reader, and gives two readers half of the states each.
 final class LoadingStateReader<Value: Hashable & Sendable>: LoadingStateSource {
-    private var followers: [UInt64: (LoadingState<Value>) -> Void] = [:]
-    private var lastFollower: UInt64 = 0
+    private var observers: [UInt64: (LoadingState<Value>) -> Void] = [:]
+    private var lastObserver: UInt64 = 0
     private var task: Task<Void, Never>?
 
     init(_ loader: some Loadable<Value>) {
@@ -28,15 +28,15 @@ final class LoadingStateReader<Value: Hashable & Sendable>: LoadingStateSource {
 
     deinit { task?.cancel() }
 
-    func follow(_ follower: @escaping (LoadingState<Value>) -> Void) -> UInt64 {
-        lastFollower += 1
-        followers[lastFollower] = follower
-        return lastFollower
+    func addObserver(_ observer: @escaping (LoadingState<Value>) -> Void) -> UInt64 {
+        lastObserver += 1
+        observers[lastObserver] = observer
+        return lastObserver
     }
 
-    func unfollow(_ number: UInt64) { followers[number] = nil }
+    func removeObserver(_ number: UInt64) { observers[number] = nil }
 
     private func notifyObservers(of state: LoadingState<Value>) {
-        for follower in followers.values { follower(state) }
+        for observer in observers.values { observer(state) }
     }
 }

@@ -31,7 +31,7 @@ final class LoadingStateStore<Value: Hashable & Sendable>: Sendable {
 
     /// Returns the newest change, and a subscription to later changes. The subscription may begin with some earlier
     /// ones.
-    func follow(limit: Int) -> (Change, EventSubscription<Change>) {
+    func subscribe(limit: Int) -> (Change, EventSubscription<Change>) {
         let subscription = changes.subscribe(bufferLimit: limit, onOverflow: .dropOldest)
         let (state, version) = newest.current
         return (Change(version: version, state: state), subscription)

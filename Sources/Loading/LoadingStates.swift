@@ -18,13 +18,13 @@ public struct LoadingStates<Value: Hashable & Sendable>: AsyncSequence, Sendable
     /// The position of one reader among the states.
     public struct Iterator: AsyncIteratorProtocol {
         private var first: LoadingStateStore<Value>.Change?
-        private var seen: UInt64
+        private var lastNumber: UInt64
         private var changes: EventSubscription<LoadingStateStore<Value>.Change>.Iterator
 
         init(_ store: LoadingStateStore<Value>) {
-            let (newest, subscription) = store.follow(limit: LoadingStates.bufferLimit)
+            let (newest, subscription) = store.subscribe(limit: LoadingStates.bufferLimit)
             first = newest
-            seen = newest.version
+            lastNumber = newest.version
             changes = subscription.makeAsyncIterator()
         }
 
@@ -33,8 +33,8 @@ public struct LoadingStates<Value: Hashable & Sendable>: AsyncSequence, Sendable
             if let change = first.take() { return change.state }
             do {
                 while let change = try await changes.next(isolation: actor) {
-                    guard change.version > seen else { continue }
-                    seen = change.version
+                    guard change.version > lastNumber else { continue }
+                    lastNumber = change.version
                     return change.state
                 }
             } catch {

@@ -32,12 +32,12 @@ public class WrappingLoadable<Base: Loadable>: BaseLoadable<Base.Value> {
         // may then come after its outcome, and is dropped.
         let changes = base as? any LoadingStateSource<Base.Value> ?? reader
         let (states, newer) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let follower = changes.follow { [weak self] state in
+        let observer = changes.addObserver { [weak self] state in
             newer.yield()
             guard case .loading(_?) = state, run?.isCurrent != false else { return }
             self?.updateState(state)
         }
-        defer { changes.unfollow(follower) }
+        defer { changes.removeObserver(observer) }
         await base.load()
         // The outcome exists by now, unless other code has begun a newer load. Then that outcome is ours, and is
         // awaited.

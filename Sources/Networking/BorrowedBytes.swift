@@ -9,7 +9,7 @@ struct BorrowedBytes {
     /// A range of the read buffer with its position in the output.
     private struct Piece {
         /// The number of bytes that had been written when the range was appended.
-        let place: Int
+        let offset: Int
         let bytes: UnsafeRawBufferPointer
     }
 
@@ -23,7 +23,7 @@ struct BorrowedBytes {
     var isFull: Bool { pieces.count >= Self.most }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer, behind written: Int) {
-        pieces.append(Piece(place: written, bytes: bytes))
+        pieces.append(Piece(offset: written, bytes: bytes))
         count += bytes.count
     }
 
@@ -36,9 +36,9 @@ struct BorrowedBytes {
     private func forEach(with written: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Void) {
         var at = 0
         for piece in pieces {
-            if piece.place > at { body(UnsafeRawBufferPointer(rebasing: written[at..<piece.place])) }
+            if piece.offset > at { body(UnsafeRawBufferPointer(rebasing: written[at..<piece.offset])) }
             body(piece.bytes)
-            at = piece.place
+            at = piece.offset
         }
         if at < written.count { body(UnsafeRawBufferPointer(rebasing: written[at...])) }
     }
@@ -58,10 +58,10 @@ struct BorrowedBytes {
 
     /// Copies all but the first `sent` bytes to a queue.
     func copy(with written: UnsafeRawBufferPointer, from sent: Int = 0, to queue: inout WriteQueue) {
-        var gone = sent
+        var unsent = sent
         forEach(with: written) { bytes in
-            let skipped = min(gone, bytes.count)
-            gone -= skipped
+            let skipped = min(unsent, bytes.count)
+            unsent -= skipped
             if skipped < bytes.count { queue.append(UnsafeRawBufferPointer(rebasing: bytes[skipped...])) }
         }
     }

@@ -17,10 +17,10 @@ extension ByteChannel {
         extras?.acceptedBytes += taken
         if queue.sharedCount > limits.sharedBytes { limitSlowness() }
         let own = queue.ownCount + (tls?.unsentBytes ?? 0)
-        let (held, before) = (own < Self.minimumCountedBytes ? 0 : own, extras?.bufferedBytes ?? 0)
-        guard held != before, let account else { return }
-        extras?.bufferedBytes = held
-        guard let excess = account.adjustUsage(by: held - before) else { return }
+        let (current, before) = (own < Self.minimumCountedBytes ? 0 : own, extras?.bufferedBytes ?? 0)
+        guard current != before, let account else { return }
+        extras?.bufferedBytes = current
+        guard let excess = account.adjustUsage(by: current - before) else { return }
         extras?.excess = excess
         queueForFlush()
     }

@@ -2,17 +2,17 @@ internal import Bytes
 
 /// Sending the same bytes to many connections.
 extension ByteChannel {
-    /// Works like `corked(_:)`, and passes the buffered output to `look` before it is sent. The output may be incomplete: large
+    /// Works like `corked(_:)`, and passes the buffered output to `observer` before it is sent. The output may be incomplete: large
     /// output is sent in parts or queued elsewhere.
-    package func corked(_ body: () -> Void, showing look: (UnsafeRawBufferPointer) -> Void) {
+    package func corked(_ body: () -> Void, observing observer: (UnsafeRawBufferPointer) -> Void) {
         guard reactor.corked == nil else { return body() }
         cork()
         body()
-        look(reactor.output.pointee.bytes)
+        observer(reactor.output.pointee.bytes)
         uncork()
     }
 
-    /// Immediately sends bytes that were passed to `look` for another connection, without a copy unless this connection has
+    /// Immediately sends bytes that were passed to `observer` for another connection, without a copy unless this connection has
     /// queued output.
     package func writeShared(_ bytes: UnsafeRawBufferPointer) {
         guard state == .open, reactor.corked == nil, queue.isEmpty else { return write { $0.append(bytes) } }

@@ -140,8 +140,8 @@ private final class ConnectAttempt: ReadinessHandler {
     }
 
     /// Starts the attempt. Calls `completion` once, unless the attempt is cancelled.
-    func start(_ tell: @escaping (Outcome) -> Void) {
-        self.completion = tell
+    func start(_ handler: @escaping (Outcome) -> Void) {
+        self.completion = handler
         do throws(TransportError) {
             let socket = try Socket.open(for: address)
             self.socket = socket
@@ -173,9 +173,9 @@ private final class ConnectAttempt: ReadinessHandler {
 
     private func finish(_ outcome: Outcome) {
         close()
-        let tell = completion
+        let handler = completion
         self.completion = nil
-        tell?(outcome)
+        handler?(outcome)
     }
 
     private func close() {

@@ -46,9 +46,9 @@ package final class Listener: Sendable {
         onScarcity: (@Sendable () -> Void)? = nil, onAccept: @escaping @Sendable (ByteChannel) -> Void
     ) throws(TransportError) -> Listener {
         let (addresses, sockets) = try open(wanted, count: reactors.count)
-        let acceptors = sockets.enumerated().map { place, socket in
+        let acceptors = sockets.enumerated().map { index, socket in
             Acceptor(
-                socket, on: reactors[place % reactors.count], reservedDescriptors: reservedDescriptors,
+                socket, on: reactors[index % reactors.count], reservedDescriptors: reservedDescriptors,
                 onScarcity: onScarcity,
                 onAccept: onAccept)
         }

@@ -33,8 +33,8 @@ extension Reactor {
         assert(target !== self, "work for the current reactor must not be gathered")
         if outboxes.count == 0 { outboxes.began = lastClockReading }
         outboxes.count += 1
-        if let place = outboxes.boxes.firstIndex(where: { $0.target === target }) {
-            outboxes.boxes[place].work.append(work)
+        if let index = outboxes.boxes.firstIndex(where: { $0.target === target }) {
+            outboxes.boxes[index].work.append(work)
         } else {
             outboxes.boxes.append((target, [work]))
         }
@@ -53,25 +53,25 @@ extension Reactor {
 
     @inline(never)
     private func handOverAll() {
-        for place in outboxes.boxes.indices { handOver(place) }
+        for index in outboxes.boxes.indices { handOver(index) }
     }
 
     @inline(__always)
     func handOver(to target: Reactor) {
-        guard !outboxes.isEmpty, let place = outboxes.boxes.firstIndex(where: { $0.target === target }) else { return }
-        handOver(place)
+        guard !outboxes.isEmpty, let index = outboxes.boxes.firstIndex(where: { $0.target === target }) else { return }
+        handOver(index)
     }
 
-    private func handOver(_ place: Int) {
-        guard !outboxes.boxes[place].work.isEmpty else { return }
+    private func handOver(_ index: Int) {
+        guard !outboxes.boxes[index].work.isEmpty else { return }
         var work: [any BatchedTask] = []
-        swap(&work, &outboxes.boxes[place].work)
+        swap(&work, &outboxes.boxes[index].work)
         outboxes.count -= work.count
         for piece in work { piece.close() }
-        outboxes.boxes[place].target.receive(work)
+        outboxes.boxes[index].target.receive(work)
         work.removeAll(keepingCapacity: true)
         // The array's memory is reused.
-        swap(&work, &outboxes.boxes[place].work)
+        swap(&work, &outboxes.boxes[index].work)
     }
 
     // MARK: The current reactor

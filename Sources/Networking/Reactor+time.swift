@@ -104,11 +104,11 @@ package struct TurnCount: Sendable {
 
     @inline(__always)
     mutating func record(from start: UInt64, to end: UInt64) {
-        let took = end &- start
+        let elapsed = end &- start
         count &+= 1
-        busy &+= took
+        busy &+= elapsed
         if end &- windowBegan >= Self.window { beginWindow(at: end) }
-        if took > longest { longest = took }
+        if elapsed > longest { longest = elapsed }
     }
 
     private mutating func beginWindow(at now: UInt64) {

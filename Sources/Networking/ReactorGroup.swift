@@ -40,10 +40,10 @@ public struct ReactorGroup: Sendable {
     private static let exclusive = Mutex<[Reactor]>([])
 
     package static func acquireExclusive(_ count: Int) -> ReactorGroup {
-        let reactors = exclusive.withLock { apart in
-            let taken = Array(apart.suffix(count))
-            apart.removeLast(taken.count)
-            return taken
+        let reactors = exclusive.withLock { idle in
+            let reused = Array(idle.suffix(count))
+            idle.removeLast(reused.count)
+            return reused
         }
         do {
             var group = reactors

@@ -78,8 +78,8 @@ public struct TimeSlice {
             // All items may have been long, or the thread may have slept before; then this costs one more turn.
             return now &- lastClockReading >= budget
         }
-        let took = max(1, now &- last)
-        stride = max(1, min(Self.maximumStride, Int(clamping: budget / 8 &* UInt64(stride) / took)))
+        let elapsed = max(1, now &- last)
+        stride = max(1, min(Self.maximumStride, Int(clamping: budget / 8 &* UInt64(stride) / elapsed)))
         return now &- start >= budget
     }
 }

@@ -27,7 +27,7 @@ final class Watchdog: Sendable {
 
     private let added = Mutex<(reactors: [Reactor], isStarted: Bool)>(([], false))
     let isResting = Atomic<Bool>(false)
-    private let news = ThreadSemaphore()
+    private let wakeSignal = ThreadSemaphore()
 
     func watch(_ reactor: Reactor) {
         let mustStart = added.withLock { added in
@@ -47,23 +47,23 @@ final class Watchdog: Sendable {
 
     @inline(never)
     private func wake() {
-        if isResting.exchange(false, ordering: .sequentiallyConsistent) { news.signal() }
+        if isResting.exchange(false, ordering: .sequentiallyConsistent) { wakeSignal.signal() }
     }
 
     private func loop() {
         var seen: [LastProgress] = []
-        var quietLooks = 0
+        var quietChecks = 0
         while true {
             var time = timespec(tv_sec: 0, tv_nsec: Int(Self.interval))
             nanosleep(&time, nil)
             let isQuiet = checkProgress(&seen)
-            quietLooks = isQuiet ? quietLooks + 1 : 0
-            guard quietLooks >= Self.checksBeforeSleep else { continue }
-            quietLooks = 0
+            quietChecks = isQuiet ? quietChecks + 1 : 0
+            guard quietChecks >= Self.checksBeforeSleep else { continue }
+            quietChecks = 0
             isResting.store(true, ordering: .sequentiallyConsistent)
             if !checkProgress(&seen) { wake() }
             // The thread that ends the sleep signals once.
-            news.wait()
+            wakeSignal.wait()
         }
     }
 
@@ -78,10 +78,10 @@ final class Watchdog: Sendable {
             let pulse = reactor.pulse.load(ordering: .sequentiallyConsistent)
             let milliseconds = Int((now - seen[index].since) / 1_000_000)
             if pulse != seen[index].pulse {
-                if let told = seen[index].reportedActivity {
+                if let activity = seen[index].reportedActivity {
                     reactor.reportStall(
                         ReactorStall(
-                            reactor: reactor.name, activity: told, milliseconds: milliseconds, isOver: true))
+                            reactor: reactor.name, activity: activity, milliseconds: milliseconds, isOver: true))
                 }
                 seen[index] = LastProgress(reactor: reactor, pulse: pulse, since: now)
                 isQuiet = false

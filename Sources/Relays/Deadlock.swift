@@ -17,9 +17,9 @@ package enum Deadlock {
     /// Reports a deadlock: traps or returns, according to ``policy``.
     ///
     /// - Parameter advice: how to avoid the deadlock.
-    package static func report(_ what: String, _ advice: String) {
+    package static func report(_ problem: String, _ advice: String) {
         guard policy == .trap else { return }
-        fatalError("deadlock: \(what). \(advice)")
+        fatalError("deadlock: \(problem). \(advice)")
     }
 }
 

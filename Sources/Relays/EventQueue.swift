@@ -12,7 +12,7 @@ struct EventQueue<Event: Sendable>: Sendable {
     /// The fate of an offered event, so that the caller can wake readers and release events outside its lock.
     @usableFromInline
     enum Outcome: Sendable {
-        case kept
+        case appended
         case dropped(Event)
         /// The event did not fit and the subscription has ended.
         case failed
@@ -48,7 +48,7 @@ struct EventQueue<Event: Sendable>: Sendable {
         guard ending == nil else { return .ignored }
         if count < limit {
             append(event)
-            return .kept
+            return .appended
         }
         droppedCount += 1
         switch policy {
@@ -57,7 +57,7 @@ struct EventQueue<Event: Sendable>: Sendable {
         case .dropOldest:
             let oldest = popFirst()
             append(event)
-            return oldest.map(Outcome.dropped) ?? .kept
+            return oldest.map(Outcome.dropped) ?? .appended
         case .fail:
             ending = .overflown
             return .failed

@@ -55,7 +55,7 @@ final class EventSubscribers<Event: Sendable>: Sendable {
                 let (outcome, sleepers) = queue.change { $0.offer(event) }
                 if !sleepers.isEmpty { woken.append(sleepers) }
                 switch outcome {
-                case .kept, .ignored: break
+                case .appended, .ignored: break
                 case .dropped(let event): dropped.append(event)
                 case .failed: members.queues[id] = nil
                 }

@@ -54,17 +54,17 @@ package final class Monitor<State: Sendable>: Sendable {
         lock.withLock { guarded in (body(&guarded.state), guarded.sleepers.takeAll()) }
     }
 
-    /// Waits until `look` returns a value for the state. Returns nil as soon as the task is cancelled.
+    /// Waits until `body` returns a value for the state. Returns nil as soon as the task is cancelled.
     ///
-    /// `look` runs under the lock, once at first and once after each change.
+    /// `body` runs under the lock, once at first and once after each change.
     @discardableResult
     @inlinable
     package func wait<Result: Sendable>(
-        isolation: isolated (any Actor)? = #isolation, for look: (inout State) -> Result?
+        isolation: isolated (any Actor)? = #isolation, for body: (inout State) -> Result?
     ) async -> Result? {
         while !Task.isCancelled {
             let found: ReadStep<Result> = lock.withLock { guarded in
-                if let result = look(&guarded.state) { return .ready(result) }
+                if let result = body(&guarded.state) { return .ready(result) }
                 return .sleep(guarded.sleepers.makeTicket())
             }
             switch found {

@@ -27,7 +27,7 @@ package final class SharedChanges: Sendable {
     /// True if a test asserts changes in this task.
     package static var isViewed: Bool { isUsed.load(ordering: .relaxed) && reading != nil }
     /// The recorder of changes in this task.
-    package static var noter: SharedChanges? { recording }
+    package static var recorder: SharedChanges? { recording }
     /// The asserting test in this task.
     package static var viewer: SharedChanges? { reading }
 
@@ -51,10 +51,10 @@ package final class SharedChanges: Sendable {
     /// - Parameter fromEnd: whether the closure finds the values as they are after the action.
     package func copy(fromEnd: Bool) -> SharedChanges {
         let copy = SharedChanges()
-        let noted = contents.withLock { $0 }
+        let current = contents.withLock { $0 }
         copy.contents.withLock { contents in
-            contents.order = noted.order
-            contents.recorded = noted.recorded.mapValues { $0.copy(fromEnd: fromEnd) }
+            contents.order = current.order
+            contents.recorded = current.recorded.mapValues { $0.copy(fromEnd: fromEnd) }
         }
         return copy
     }

@@ -15,30 +15,30 @@ extension StateRelay {
         }
 
         @inlinable
-        public func makeAsyncIterator() -> Iterator { Iterator(monitor: monitor, seen: start) }
+        public func makeAsyncIterator() -> Iterator { Iterator(monitor: monitor, lastVersion: start) }
 
         /// The position of one reader in the stream: only the last version it has received.
         public struct Iterator: AsyncIteratorProtocol {
             @usableFromInline let monitor: Monitor<VersionedValue<Value>>
-            @usableFromInline var seen: UInt64
+            @usableFromInline var lastVersion: UInt64
 
             /// The version of the value returned last. Before the first value: the version that the stream starts
             /// after, or 0.
-            @inlinable public var version: UInt64 { seen }
+            @inlinable public var version: UInt64 { lastVersion }
 
             @inlinable
-            init(monitor: Monitor<VersionedValue<Value>>, seen: UInt64) {
+            init(monitor: Monitor<VersionedValue<Value>>, lastVersion: UInt64) {
                 self.monitor = monitor
-                self.seen = seen
+                self.lastVersion = lastVersion
             }
 
             /// Returns the current value if it is newer than the last one returned, else waits for the next; nil at
             /// the end or when the task is cancelled.
             @inlinable
             public mutating func next(isolation actor: isolated (any Actor)?) async -> Value? {
-                let step = await monitor.wait(isolation: actor) { [seen] in $0.step(after: seen) }
+                let step = await monitor.wait(isolation: actor) { [lastVersion] in $0.step(after: lastVersion) }
                 guard case .value(let value, let version) = step else { return nil }
-                seen = version
+                lastVersion = version
                 return value
             }
         }

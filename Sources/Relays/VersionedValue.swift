@@ -21,8 +21,8 @@ struct VersionedValue<Value: Sendable>: Sendable {
 
     /// Returns the next step, or nil if the reader has the newest value and more may come.
     @inlinable
-    func step(after seen: UInt64) -> Step? {
-        if version > seen { return .value(value, version: version) }
+    func step(after lastVersion: UInt64) -> Step? {
+        if version > lastVersion { return .value(value, version: version) }
         return isFinished ? .end : nil
     }
 

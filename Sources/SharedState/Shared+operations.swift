@@ -23,7 +23,7 @@ extension Shared {
         onSettled: (@MainActor (Result<Output, any Error>) -> Void)? = nil,
         _ work: @escaping @isolated(any) @Sendable () async throws -> Output
     ) -> OperationCall<Output> {
-        let settle = begin(slot, onAttempt, onSuccess, onError, onSettled)
+        let settle = beginOperation(slot, onAttempt, onSuccess, onError, onSettled)
         return OperationCall(work, settle: settle)
     }
 
@@ -41,7 +41,7 @@ extension Shared {
         onSettled: (@MainActor (Result<Output, any Error>) -> Void)? = nil,
         until outcome: OperationOutcome<Output>
     ) -> OperationCall<Output> {
-        let settle = begin(slot, onAttempt, onSuccess, onError, onSettled)
+        let settle = beginOperation(slot, onAttempt, onSuccess, onError, onSettled)
         return OperationCall(outcome, settle: settle)
     }
 
@@ -49,7 +49,7 @@ extension Shared {
     ///
     /// - Returns: a closure that shows the outcome.
     @MainActor
-    private func begin<Output: Sendable>(
+    private func beginOperation<Output: Sendable>(
         _ slot: OperationSlot<Value>, _ onAttempt: (@MainActor () -> Void)?,
         _ onSuccess: (@MainActor (Output) -> Void)?,
         _ onError: (@MainActor (any Error) -> Void)?, _ onSettled: (@MainActor (Result<Output, any Error>) -> Void)?
@@ -59,12 +59,12 @@ extension Shared {
         let operations = reference.operations
         let record = operations.startCall(slot.status, after: reference.value[keyPath: slot.error])
         let number = record.log.startCall()
-        reference.show(record.log, in: slot)
+        reference.writeState(record.log, in: slot)
         onAttempt?()
         return { result in
             let error: (any Error)? = if case .failure(let error) = result { error } else { nil }
             record.log.settle(number, error, pendingWhile: slot.pending)
-            reference.show(record.log, in: slot)
+            reference.writeState(record.log, in: slot)
             operations.endCall(record, slot.status)
             switch result {
             case .success(let output): onSuccess?(output)
@@ -93,13 +93,13 @@ extension Shared {
     public func reset(_ slot: OperationSlot<Value>) {
         let reference = reference
         reference.operations.record(of: slot.status)?.log.reset()
-        reference.show(OperationLog(), in: slot)
+        reference.writeState(OperationLog(), in: slot)
     }
 }
 
 extension MutableReference {
     @MainActor
-    fileprivate func show(_ log: OperationLog, in slot: OperationSlot<Value>) {
+    fileprivate func writeState(_ log: OperationLog, in slot: OperationSlot<Value>) {
         change(saves: false) { value in
             value[keyPath: slot.status] = log.status
             value[keyPath: slot.error] = log.error

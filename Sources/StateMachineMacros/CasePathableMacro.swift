@@ -44,7 +44,7 @@ struct CasePathableMacro: MemberMacro, ExtensionMacro {
     }
 
     static func overloads(_ cases: [EnumCase]) -> [Diagnostic] {
-        EnumCase.overloads(cases, told: "'@CasePathable'")
+        EnumCase.overloads(cases, reportedFor: "'@CasePathable'")
     }
 
     private static func property(of element: EnumCase, root: String, access: String) -> String {

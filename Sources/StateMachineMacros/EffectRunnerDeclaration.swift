@@ -127,7 +127,7 @@ struct EffectRunnerDeclaration {
         if effects.attributes.attribute(named: ComposableEffectMacro.attributeName) == nil, !clashes.isEmpty {
             throw DiagnosticsError(diagnostics: clashes)
         }
-        let overloads = EnumCase.overloads(effects.cases, told: own)
+        let overloads = EnumCase.overloads(effects.cases, reportedFor: own)
         if !overloads.isEmpty { throw DiagnosticsError(diagnostics: overloads) }
         return effects
     }

@@ -49,7 +49,7 @@ struct EnumCase {
 
     /// Returns errors for cases that repeat the name of an earlier one: Swift's patterns cannot distinguish them, and
     /// may match the wrong one at run time.
-    static func overloads(_ cases: [EnumCase], told by: String) -> [Diagnostic] {
+    static func overloads(_ cases: [EnumCase], reportedFor macro: String) -> [Diagnostic] {
         cases.enumerated().compactMap { index, element in
             let plain = element.name.plainText
             let other = cases[..<index].first { $0.name.plainText == plain && $0.canCoexist(with: element) }
@@ -58,7 +58,7 @@ struct EnumCase {
             let proposal = plain + (label ?? "2")
             return MacroDiagnostic.error(
                 "overload", at: element.name,
-                "\(by) found two cases named '\(plain)': rename one of them",
+                "\(macro) found two cases named '\(plain)': rename one of them",
                 notes: [Note("overload.note", at: other.name, "the other '\(plain)' is here")],
                 fixIts: [
                     .replacing("rename it to '\(proposal)'", element.name, with: TokenSyntax.identifier(proposal))

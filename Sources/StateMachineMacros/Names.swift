@@ -53,8 +53,8 @@ extension DeclGroupSyntax {
     /// Returns the modifier of a member that makes it as visible as the type. A type in a `public extension` is public
     /// without a modifier.
     func memberAccess(in context: some MacroExpansionContext) -> String {
-        let place = context.lexicalContext.first?.as(ExtensionDeclSyntax.self)
-        return modifiers.ownAccess ?? place?.modifiers.memberAccess ?? ""
+        let enclosing = context.lexicalContext.first?.as(ExtensionDeclSyntax.self)
+        return modifiers.ownAccess ?? enclosing?.modifiers.memberAccess ?? ""
     }
 
     /// Returns the members with this name: types, properties, functions that are not static.

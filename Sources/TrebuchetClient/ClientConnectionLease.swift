@@ -29,7 +29,8 @@ final class ClientConnectionLease: RemoteServer {
         try await core.call(actorID: actorID, target: target, request, isIdempotent: isIdempotent)
     }
 
-    func observe(_ target: StreamTarget, reading: StreamReading, kept: (any IncrementalState)?) -> EncodedStream {
-        core.observe(target, reading: reading, kept: kept, holding: self)
+    func observe(_ target: StreamTarget, reading: StreamReading, incremental: (any IncrementalState)?) -> EncodedStream
+    {
+        core.observe(target, reading: reading, incremental: incremental, holding: self)
     }
 }

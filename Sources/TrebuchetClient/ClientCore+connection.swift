@@ -18,7 +18,7 @@ extension ClientCore: ClientConnectionDelegate {
         peerNumber.store(HandshakeField.server(ofSession: link.callSession), ordering: .relaxed)
         greet(over: link)
         // Streams first, so that a client that calls and observes receives the changes made by its calls.
-        for (number, beginning) in streams.restartAll() { startStream(number, beginning) }
+        for (number, mode) in streams.restartAll() { startStream(number, mode) }
         for call in pending.values.filter({ $0.connection == 0 }).sorted(by: { $0.number < $1.number }) {
             outboundCalls.enqueue(call)
         }

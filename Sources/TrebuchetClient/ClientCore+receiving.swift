@@ -76,10 +76,10 @@ extension ClientCore {
             streams.handleStreamData(
                 streamID: streamID, sequence: sequence, data: envelope.data.bytes(in: message))
         } else if let base = envelope.base, !envelope.patch.isAbsent {
-            let again = streams.handleStreamPatch(
+            let resubscription = streams.handleStreamPatch(
                 streamID: streamID, sequence: sequence, base: base, patch: envelope.patch.bytes(in: message),
                 maximumBytes: options.messageSize)
-            if let again { resubscribe(again) }
+            if let resubscription { resubscribe(resubscription) }
         }
     }
 

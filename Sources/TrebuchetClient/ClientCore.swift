@@ -94,7 +94,7 @@ final class ClientCore: @unchecked Sendable {
         let limit = options.serverMessageSize
         if isIdempotent {
             let count = request.arguments.reduce(0) { $0 + $1.count }
-            if count > limit { throw MessageSizeErrors.tooLarge(target, count, own: limit, told: nil) }
+            if count > limit { throw MessageSizeErrors.tooLarge(target, count, own: limit, advertised: nil) }
             message = .repeatable(
                 RetryableCall(
                     number: number, actorID: actorID, target: target, request: request, deadline: asked,
@@ -105,7 +105,9 @@ final class ClientCore: @unchecked Sendable {
                 timeoutMilliseconds: asked.map { Int(($0 - now + 999_999) / 1_000_000) },
                 traceparent: traced?.context.traceparent
             ).bytes
-            if bytes.count > limit { throw MessageSizeErrors.tooLarge(target, bytes.count, own: limit, told: nil) }
+            if bytes.count > limit {
+                throw MessageSizeErrors.tooLarge(target, bytes.count, own: limit, advertised: nil)
+            }
             message = .encoded(bytes)
         }
         let call = PendingCall(number: number, name: target, message: message, deadline: min(own, asked ?? .max))
@@ -133,7 +135,7 @@ final class ClientCore: @unchecked Sendable {
     private func beginTracing() -> TracedCall? {
         let current = TraceContext.current
         guard current != nil || sampling?.next() == true else { return nil }
-        return TracedCall(of: current, isTold: options.onSpanEnd != nil)
+        return TracedCall(of: current, isReported: options.onSpanEnd != nil)
     }
 
     private func reportCallEnd(_ traced: TracedCall, _ target: String, of actor: String, _ error: (any Error)?) {
@@ -157,7 +159,7 @@ final class ClientCore: @unchecked Sendable {
         pending[call.number] = call
         if call.deadline < deadlineTimerTime { scheduleDeadlineCheck(call.deadline) }
         guard let link, !isServerDraining else { return }
-        guard outboundCalls.isEmpty, outboundCalls.hasRoom(for: call, beside: streams.beginningCount) else {
+        guard outboundCalls.isEmpty, outboundCalls.hasRoom(for: call, beside: streams.startingCount) else {
             return outboundCalls.enqueue(call)
         }
         send(call, over: link)
@@ -166,7 +168,7 @@ final class ClientCore: @unchecked Sendable {
     /// Sends waiting calls, as far as the limits allow.
     func sendNext() {
         guard !outboundCalls.isEmpty, let link, !isServerDraining else { return }
-        while let call = outboundCalls.next(beside: streams.beginningCount) { send(call, over: link) }
+        while let call = outboundCalls.next(beside: streams.startingCount) { send(call, over: link) }
     }
 
     /// The maximum size of a sent message, in bytes.
@@ -212,7 +214,7 @@ final class ClientCore: @unchecked Sendable {
     private func tooLarge(_ what: String, _ count: Int) -> TrebuchetError {
         MessageSizeErrors.tooLarge(
             what, count, own: options.serverMessageSize,
-            told: advertisedMessageSize == .max ? nil : advertisedMessageSize)
+            advertised: advertisedMessageSize == .max ? nil : advertisedMessageSize)
     }
 
     private var notConnected: TrebuchetError {
@@ -287,28 +289,29 @@ final class ClientCore: @unchecked Sendable {
             return "\(peerName) is draining and accepts no more calls, and no other connection exists yet"
         }
         guard link == nil else { return outboundCalls.reason(for: call) }
-        let why =
+        let detail =
             switch connection.states.currentValue {
             case .connecting(let attempt, let error?):
                 ": connection attempt \(attempt) is in progress after \(error.message)"
             case .connecting(let attempt, nil): ": connection attempt \(attempt) is in progress"
             default: ""
             }
-        return "there was no connection to \(peerName)\(why)"
+        return "there was no connection to \(peerName)\(detail)"
     }
 
     // MARK: Streams
 
     /// Observes a state. The stream fails if there is no connection and none is being made.
     ///
-    /// - Parameter kept: The storage of the value, if its type supports incremental changes.
+    /// - Parameter incremental: The storage of the value, if its type supports incremental changes.
     func observe(
-        _ target: StreamTarget, reading: StreamReading = .latest, kept: (any IncrementalState)? = nil,
+        _ target: StreamTarget, reading: StreamReading = .latest, incremental: (any IncrementalState)? = nil,
         holding hold: ClientConnectionLease? = nil
     ) -> EncodedStream {
         let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
         let stream = EncodedStream(
-            of: target, reading: reading, incrementalState: kept, userInfo: userInfo, report: options.reportUndecodable
+            of: target, reading: reading, incrementalState: incremental, userInfo: userInfo,
+            report: options.reportUndecodable
         ) {
             self.restart(number)
         } release: {
@@ -324,23 +327,23 @@ final class ClientCore: @unchecked Sendable {
         return stream
     }
 
-    func startStream(_ number: UInt64, _ beginning: StreamRegistry.StartMode) {
+    func startStream(_ number: UInt64, _ mode: StreamRegistry.StartMode) {
         guard let link, !isServerDraining else { return }
-        let message = OutgoingMessage.beginning(number, beginning)
+        let message = OutgoingMessage.start(number, mode)
         guard message.count <= messageLimit else {
             return streams.fail(callNumber: number, error: tooLarge("to observe", message.count))
         }
         link.send(message)
     }
 
-    func resubscribe(_ anew: StreamRegistry.Resubscription) {
-        link?.send(OutgoingMessage.streamEnd(anew.streamID))
-        startStream(anew.callNumber, .invocation(anew.target))
+    func resubscribe(_ resubscription: StreamRegistry.Resubscription) {
+        link?.send(OutgoingMessage.streamEnd(resubscription.streamID))
+        startStream(resubscription.callNumber, .invocation(resubscription.target))
     }
 
     /// Restarts a stream whose changes do not fit the stored value.
     func restart(_ number: UInt64) {
-        loop.run { if let anew = self.streams.stopKeeping(number) { self.resubscribe(anew) } }
+        loop.run { if let resubscription = self.streams.stopKeeping(number) { self.resubscribe(resubscription) } }
     }
 
     func stopObserving(_ number: UInt64) {

@@ -13,11 +13,11 @@ package struct ConnectionFailure: Equatable, Sendable {
     }
 
     package let error: TransportError
-    package let finality: RetryPolicy
+    package let retryPolicy: RetryPolicy
 
-    package init(_ error: TransportError, _ finality: RetryPolicy = .never) {
+    package init(_ error: TransportError, _ retryPolicy: RetryPolicy = .never) {
         self.error = error
-        self.finality = finality
+        self.retryPolicy = retryPolicy
     }
 
     /// Classifies an error. Status 403, status 401 without another token, and an unsupported protocol are final. Other handshake

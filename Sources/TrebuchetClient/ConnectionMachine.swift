@@ -172,7 +172,7 @@ package struct ConnectionMachine: Sendable {
         failures += 1
         lastError = failure.error
         let isRefused =
-            switch failure.finality {
+            switch failure.retryPolicy {
             case .never: false
             case .atFirst: !hasBeenConnected
             case .always: true

@@ -4,17 +4,17 @@ enum MessageSizeErrors {
     ///
     /// - Parameters:
     ///   - own: the maximum size that this client sends, `TrebuchetClient.Options.serverMessageSize`.
-    ///   - told: the maximum size that the server has advertised, `ServerLimits.messageSize`; nil until it is known.
-    static func tooLarge(_ what: String, _ count: Int, own: Int, told: Int?) -> TrebuchetError {
+    ///   - advertised: the maximum size that the server has advertised, `ServerLimits.messageSize`; nil until it is known.
+    static func tooLarge(_ what: String, _ count: Int, own: Int, advertised: Int?) -> TrebuchetError {
         let whose: String
-        if let told, told <= own {
-            whose = "the server's limit is \(told): raise its ServerLimits.messageSize"
+        if let advertised, advertised <= own {
+            whose = "the server's limit is \(advertised): raise its ServerLimits.messageSize"
             return error(what, count, whose + (count > own ? ", and \(ownSetting) at this client (\(own))" : ""))
         }
         whose = "this client's limit is \(own): raise its \(ownSetting)"
-        switch told {
-        case let told? where count > told:
-            return error(what, count, whose + ", and ServerLimits.messageSize at the server (\(told))")
+        switch advertised {
+        case let advertised? where count > advertised:
+            return error(what, count, whose + ", and ServerLimits.messageSize at the server (\(advertised))")
         case .some: return error(what, count, whose)
         case nil: return error(what, count, whose + ", which must equal the server's ServerLimits.messageSize")
         }

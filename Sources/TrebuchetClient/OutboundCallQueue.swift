@@ -14,7 +14,7 @@ struct OutboundCallQueue {
     /// The index of the first waiting call; earlier ones have left the queue.
     private var first = 0
     /// A lower bound of the calls from `first` on that ended while they waited.
-    private var goneCount = 0
+    private var removedCount = 0
 
     init(terms: AdvertisedLimits) { self.terms = terms }
 
@@ -22,11 +22,11 @@ struct OutboundCallQueue {
 
     /// Returns whether a call may be sent now.
     ///
-    /// - Parameter beginnings: the number of streams that have not started; the server may count them too.
-    func hasRoom(for call: PendingCall, beside beginnings: Int) -> Bool {
+    /// - Parameter startingStreams: the number of streams that have not started; the server may count them too.
+    func hasRoom(for call: PendingCall, beside startingStreams: Int) -> Bool {
         // One call at a time may always be sent, whatever the limits.
         if underWay == 0 { return true }
-        return underWay < terms.callsPerConnection - min(beginnings, terms.callsPerConnection - 1)
+        return underWay < terms.callsPerConnection - min(startingStreams, terms.callsPerConnection - 1)
             && bytes + Self.weight(call) <= terms.callBytesPerConnection
     }
 
@@ -43,14 +43,14 @@ struct OutboundCallQueue {
     mutating func enqueue(_ call: PendingCall) { waiting.append(call) }
 
     /// Dequeues the first waiting call if the limits allow it.
-    mutating func next(beside beginnings: Int) -> PendingCall? {
+    mutating func next(beside startingStreams: Int) -> PendingCall? {
         while first < waiting.count {
             let call = waiting[first]
-            guard call.isOver || hasRoom(for: call, beside: beginnings) else { return nil }
+            guard call.isOver || hasRoom(for: call, beside: startingStreams) else { return nil }
             first += 1
             if first == waiting.count {
                 waiting.removeAll(keepingCapacity: waiting.count <= 1_024)
-                (first, goneCount) = (0, 0)
+                (first, removedCount) = (0, 0)
             } else if first * 2 > waiting.count, first > 64 {
                 waiting.removeFirst(first)
                 first = 0
@@ -63,10 +63,10 @@ struct OutboundCallQueue {
     /// Handles the end of a waiting call. Its entry is removed at the latest when half of the queue has ended.
     mutating func didLeave() {
         guard !isEmpty else { return }
-        goneCount += 1
-        guard goneCount * 2 > waiting.count - first else { return }
+        removedCount += 1
+        guard removedCount * 2 > waiting.count - first else { return }
         waiting = waiting[first...].filter { !$0.isOver }
-        (first, goneCount) = (0, 0)
+        (first, removedCount) = (0, 0)
     }
 
     mutating func didSend(_ call: PendingCall) {

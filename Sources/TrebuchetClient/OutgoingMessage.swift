@@ -20,8 +20,8 @@ package struct InvocationMessage {
 
 /// The other messages of a client.
 enum OutgoingMessage {
-    static func beginning(_ number: UInt64, _ beginning: StreamRegistry.StartMode) -> [UInt8] {
-        switch beginning {
+    static func start(_ number: UInt64, _ start: StreamRegistry.StartMode) -> [UInt8] {
+        switch start {
         case .invocation(let target):
             return InvocationMessage(
                 number: number, actorID: target.actorID, target: target.name, filter: target.filter

@@ -29,7 +29,7 @@ struct StreamRegistry {
     var count: Int { entries.count }
 
     /// The number of streams that the server has not started on the current connection.
-    var beginningCount: Int { entries.count - numbers.count }
+    var startingCount: Int { entries.count - numbers.count }
 
     /// Adds a stream, and returns the request for it.
     ///
@@ -41,10 +41,10 @@ struct StreamRegistry {
         var entry = Entry(sink: sink, target: target)
         if let since { (entry.epoch, entry.lastSequence) = (since.epoch, since.sequence) }
         entries[callNumber] = entry
-        return beginning(of: entry)
+        return startMode(of: entry)
     }
 
-    private func beginning(of entry: Entry) -> StartMode {
+    private func startMode(of entry: Entry) -> StartMode {
         // A bookmark from another client comes without a `streamID`.
         guard let streamID = entry.streamID ?? (entry.epoch.isEmpty ? nil : "new") else {
             return .invocation(entry.target)
@@ -54,9 +54,9 @@ struct StreamRegistry {
     }
 
     /// Returns the requests for a new connection, in the order in which the streams were created.
-    mutating func restartAll() -> [(callNumber: UInt64, beginning: StartMode)] {
+    mutating func restartAll() -> [(callNumber: UInt64, startMode: StartMode)] {
         numbers = [:]
-        return entries.sorted { $0.key < $1.key }.map { ($0, beginning(of: $1)) }
+        return entries.sorted { $0.key < $1.key }.map { ($0, startMode(of: $1)) }
     }
 
     /// Handles the start of a stream, or its restart with another epoch. Returns the `streamID` if the stream has no reader, so

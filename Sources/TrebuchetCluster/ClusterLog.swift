@@ -147,8 +147,8 @@ public struct LogReadResult: Hashable, Sendable {
     public let head: LogPosition
 
     /// Creates a result, for custom implementations.
-    public init(_ beginning: Start, _ entries: [ClusterLogEntry], head: LogPosition) {
-        self.start = beginning
+    public init(_ start: Start, _ entries: [ClusterLogEntry], head: LogPosition) {
+        self.start = start
         self.entries = entries
         self.head = head
     }

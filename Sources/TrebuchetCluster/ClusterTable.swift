@@ -86,9 +86,9 @@ public struct TableChange: Hashable, Sendable {
         public let operation: Operation
 
         /// Creates a write.
-        public init(_ name: String, _ deed: Operation) {
+        public init(_ name: String, _ operation: Operation) {
             self.name = name
-            self.operation = deed
+            self.operation = operation
         }
     }
 

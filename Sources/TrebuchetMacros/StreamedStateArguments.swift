@@ -57,9 +57,9 @@ struct StreamedStateArguments {
     /// Returns the initializer arguments of a state's declarations, such as `delivery: .every(buffer: 256)`, or of
     /// those of events, such as `buffer: 8, persisted: true`; empty without arguments.
     func initializerArguments(_ kind: StreamedProperty.Kind) -> String {
-        let given: [(String, ExprSyntax?)] =
+        let parsed: [(String, ExprSyntax?)] =
             kind == .state
             ? [("delivery", delivery)] : [("buffer", buffer), ("persisted", persisted), ("keeping", keeping)]
-        return given.compactMap { name, value in value.map { "\(name): \($0.trimmed)" } }.joined(separator: ", ")
+        return parsed.compactMap { name, value in value.map { "\(name): \($0.trimmed)" } }.joined(separator: ", ")
     }
 }

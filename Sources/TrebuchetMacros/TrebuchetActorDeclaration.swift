@@ -37,8 +37,8 @@ struct TrebuchetActorDeclaration {
         else { throw DiagnosticsError(diagnostics: [Self.notDistributed(declaration)]) }
         name = actor.name.trimmed
         // A member of a `public extension` is public without a modifier.
-        let place = context.lexicalContext.first?.as(ExtensionDeclSyntax.self)?.modifiers
-        access = AccessLevel(actor.modifiers) ?? place.flatMap { AccessLevel($0) } ?? .internal
+        let enclosing = context.lexicalContext.first?.as(ExtensionDeclSyntax.self)?.modifiers
+        access = AccessLevel(actor.modifiers) ?? enclosing.flatMap { AccessLevel($0) } ?? .internal
         executor = try Self.executor(attribute)
         for member in actor.memberBlock.members.flattened() { read(member) }
         diagnostics += collisions + unpersistable + uninitialized

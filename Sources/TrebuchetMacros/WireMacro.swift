@@ -13,8 +13,8 @@ struct WireMacro: ExtensionMacro {
         providingExtensionsOf type: some TypeSyntaxProtocol, conformingTo protocols: [TypeSyntax],
         in context: some MacroExpansionContext
     ) throws -> [ExtensionDeclSyntax] {
-        let place = context.lexicalContext.first?.as(ExtensionDeclSyntax.self)?.modifiers
-        let access = AccessLevel(declaration.modifiers) ?? place.flatMap { AccessLevel($0) } ?? .internal
+        let enclosing = context.lexicalContext.first?.as(ExtensionDeclSyntax.self)?.modifiers
+        let access = AccessLevel(declaration.modifiers) ?? enclosing.flatMap { AccessLevel($0) } ?? .internal
         // The protocols that the type does not declare.
         let asked = protocols.map { $0.trimmedDescription.split(separator: ".").last.map(String.init) ?? "" }
         var conformances = ["Decodable", "Encodable"].filter(asked.contains).map { "Swift." + $0 }

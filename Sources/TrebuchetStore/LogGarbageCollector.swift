@@ -43,13 +43,13 @@ final class LogGarbageCollector {
 
     var isEmpty: Bool { waiting.isEmpty }
 
-    /// The number of released items, to which `goBack(to:)` can return.
+    /// The number of released items, to which `rollBack(to:)` can return.
     var count: Int { added.count }
 
     func addItem(_ item: Item) { added.append(item) }
 
     /// Removes the items added after a mark.
-    func goBack(to count: Int) { added.removeLast(added.count - count) }
+    func rollBack(to count: Int) { added.removeLast(added.count - count) }
 
     /// Deletes at most this many rows, in the current transaction.
     func sweep(rows: Int) throws(StateStoreError) {

@@ -30,10 +30,10 @@ final class LogReader {
         guard let row = try row(of: key) else { return nil }
         let bytes = try snapshot(row, key)
         let entries = try entries(row, key)
-        let lives = generations.resume(row, at: entries.last?.version ?? row.number).incarnations
+        let incarnations = generations.resume(row, at: entries.last?.version ?? row.number).incarnations
         return StoredLog(
-            snapshot: LogSnapshot(epoch: lives.current, version: row.number, bytes: bytes), entries: entries,
-            earlierIncarnations: lives.earlier)
+            snapshot: LogSnapshot(epoch: incarnations.current, version: row.number, bytes: bytes), entries: entries,
+            earlierIncarnations: incarnations.earlier)
     }
 
     private func row(of key: StateKey) throws(StateStoreError) -> LogRow? {

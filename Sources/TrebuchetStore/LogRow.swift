@@ -49,10 +49,10 @@ struct LogRow: Equatable {
     ///
     /// - Throws: `damaged`.
     init(_ row: SQLiteStatement, from first: Int32 = 0, of key: StateKey, in path: String) throws(StateStoreError) {
-        guard let lives = LogIncarnations(row.text(first), earlierBytes: row.bytes(first + 7)) else {
+        guard let incarnations = LogIncarnations(row.text(first), earlierBytes: row.bytes(first + 7)) else {
             throw StateStoreError.damaged(path, "the incarnations of the log of '\(key)' are invalid")
         }
-        self.incarnations = lives
+        self.incarnations = incarnations
         number = row.number(first + 1)
         entries = row.number(first + 2)
         snapshot = row.number(first + 3)
@@ -65,10 +65,11 @@ struct LogRow: Equatable {
     }
 
     init(
-        _ lives: LogIncarnations, in generation: UInt64, number: UInt64, entries: UInt64, snapshot: UInt64, parts: Int,
+        _ incarnations: LogIncarnations, in generation: UInt64, number: UInt64, entries: UInt64, snapshot: UInt64,
+        parts: Int,
         size: Int
     ) {
-        self.incarnations = lives
+        self.incarnations = incarnations
         self.generation = generation
         self.number = number
         self.entries = entries

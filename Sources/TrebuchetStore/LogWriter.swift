@@ -7,7 +7,7 @@ final class LogWriter {
         /// Nil when there is no log.
         var row: LogRow?
         /// True if the log's incarnation of this generation is still to be written, with the first change.
-        var beginsLife = false
+        var startsIncarnation = false
         /// The number of the newest entry, or of the snapshot.
         var last: UInt64 = 0
         var draft: UnfinishedSnapshot?
@@ -44,7 +44,7 @@ final class LogWriter {
     /// Reverts the writes of a failed request.
     func undoRequest() {
         for (key, state) in before { known[key] = state }
-        garbage.goBack(to: garbageBefore)
+        garbage.rollBack(to: garbageBefore)
     }
 
     /// Ends the transaction.
@@ -77,7 +77,7 @@ final class LogWriter {
         if let row = state.row {
             state.last = max(row.number, try pieces.lastEntry(of: row.entries) ?? 0)
             state.row = generations.resume(row, at: state.last)
-            state.beginsLife = state.row != row
+            state.startsIncarnation = state.row != row
         }
         known[key] = state
         return state
@@ -88,9 +88,9 @@ final class LogWriter {
         guard state.last == entry.baseVersion, entry.version > entry.baseVersion else {
             throw .conflict(key, state.last, entry)
         }
-        if state.beginsLife {
+        if state.startsIncarnation {
             try pieces.put(row, key)
-            state.beginsLife = false
+            state.startsIncarnation = false
         }
         try pieces.insert(entry, into: row.entries)
         state.last = entry.version
@@ -137,13 +137,13 @@ final class LogWriter {
             }
         }
         let entries = keepsEntries ? state.row?.entries : nil
-        let lives = isSame(snapshot, state) ? state.row?.incarnations : nil
+        let incarnations = isSame(snapshot, state) ? state.row?.incarnations : nil
         let row = LogRow(
-            lives ?? LogIncarnations(snapshot.epoch), in: generations.current, number: snapshot.version,
+            incarnations ?? LogIncarnations(snapshot.epoch), in: generations.current, number: snapshot.version,
             entries: entries ?? newID(), snapshot: id, parts: snapshot.partCount + parts,
             size: size + snapshot.bytes.count)
         try pieces.put(row, key)
-        state.beginsLife = false
+        state.startsIncarnation = false
         if !keepsEntries { state.last = snapshot.version }
         state.row = row
     }

@@ -321,7 +321,7 @@ public final class SQLiteEngine: ClusterEngine {
         if head.repliesUntil <= now() {
             writes += try await forgetReplies(of: log)
         } else if head.replies >= UInt64(limits.repliesPerLog) {
-            let oldest = StoredClusterLog.place(log, head.replies + 1 - UInt64(limits.repliesPerLog))
+            let oldest = StoredClusterLog.position(log, head.replies + 1 - UInt64(limits.repliesPerLog))
             if let name = try await get(oldest) {
                 let call = String(decoding: name, as: UTF8.self)
                 writes += [.delete(oldest), .delete(StateKey(StoredClusterLog.replies(of: log), call))]
@@ -331,7 +331,7 @@ public final class SQLiteEngine: ClusterEngine {
         head.repliesUntil = now() + UInt64(limits.replyLifetime.milliseconds)
         writes += [
             .put(call.reply, StateKey(StoredClusterLog.replies(of: log), call.id)),
-            .put(Array(call.id.utf8), StoredClusterLog.place(log, head.replies)),
+            .put(Array(call.id.utf8), StoredClusterLog.position(log, head.replies)),
         ]
         return writes
     }
@@ -340,10 +340,10 @@ public final class SQLiteEngine: ClusterEngine {
         var writes: [StateWrite] = []
         var last: String?
         while true {
-            let page = try await list(StoredClusterLog.places(of: log), after: last)
-            for place in page {
-                let call = String(decoding: place.value, as: UTF8.self)
-                writes += [.delete(place.key), .delete(StateKey(StoredClusterLog.replies(of: log), call))]
+            let page = try await list(StoredClusterLog.positions(of: log), after: last)
+            for position in page {
+                let call = String(decoding: position.value, as: UTF8.self)
+                writes += [.delete(position.key), .delete(StateKey(StoredClusterLog.replies(of: log), call))]
             }
             guard page.count == Self.page else { return writes }
             last = page.last?.key.name

@@ -66,14 +66,14 @@ public final class SQLiteStore: StateStore {
     public static func waitUntilAvailable(
         path: String, options: Options = Options(), onWait: (StateStoreError) -> Void = { _ in }
     ) async throws -> SQLiteStore {
-        var isTold = false
+        var isReported = false
         while true {
             do throws(StateStoreError) {
                 return try SQLiteStore(path: path, options: options)
             } catch {
                 guard error.code == .inUse else { throw error }
-                if !isTold { onWait(error) }
-                isTold = true
+                if !isReported { onWait(error) }
+                isReported = true
             }
             try await Task.sleep(for: pause)
         }

@@ -16,7 +16,7 @@ final class SQLiteWriter: @unchecked Sendable {
     private let put: SQLiteStatement
     private let delete: SQLiteStatement
     private let savepoint: SQLiteStatement
-    private let goBack: SQLiteStatement
+    private let rollBack: SQLiteStatement
     private let release: SQLiteStatement
     private let logs: LogWriter
     /// The disk error after which the writer refuses all requests.
@@ -52,7 +52,7 @@ final class SQLiteWriter: @unchecked Sendable {
             """, connection)
         delete = try SQLiteStatement("DELETE FROM entries WHERE namespace = ? AND name = ?", connection)
         savepoint = try SQLiteStatement("SAVEPOINT request", connection)
-        goBack = try SQLiteStatement("ROLLBACK TO request", connection)
+        rollBack = try SQLiteStatement("ROLLBACK TO request", connection)
         release = try SQLiteStatement("RELEASE request", connection)
         logs = try LogWriter(connection, remains, generations)
     }
@@ -138,7 +138,7 @@ final class SQLiteWriter: @unchecked Sendable {
         } catch {
             guard error.code == .conflict, !isAlone else { throw error }
             if needsMark {
-                try goBack.run()
+                try rollBack.run()
                 try release.run()
             }
             logs.undoRequest()

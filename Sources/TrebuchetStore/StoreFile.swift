@@ -14,16 +14,16 @@ final class StoreFile: Sendable {
     private let lock: Int32
     private let database = Mutex<DatabaseLock?>(nil)
 
-    init(_ given: String) throws(StateStoreError) {
-        guard !given.isEmpty, !given.utf8.contains(0) else {
-            throw StateStoreError(.unwritable, "'\(given)' is not a file path")
+    init(_ rawPath: String) throws(StateStoreError) {
+        guard !rawPath.isEmpty, !rawPath.utf8.contains(0) else {
+            throw StateStoreError(.unwritable, "'\(rawPath)' is not a file path")
         }
-        let path = Self.resolved(given)
+        let path = Self.resolved(rawPath)
         var status = stat()
         let isThere = stat(path, &status) == 0
-        if !isThere, errno != ENOENT { throw Self.failure("opening \(given)", errno) }
+        if !isThere, errno != ENOENT { throw Self.failure("opening \(rawPath)", errno) }
         if isThere, status.st_mode & S_IFMT != S_IFREG {
-            throw StateStoreError(.notAStore, "\(given) is a folder or a device; pass a file")
+            throw StateStoreError(.notAStore, "\(rawPath) is a folder or a device; pass a file")
         }
         lock = try Self.lock(path)
         // Checked again under the lock, which prevents its creation by another process.

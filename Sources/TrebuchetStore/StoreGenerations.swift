@@ -89,12 +89,12 @@ extension LogIncarnations {
     /// epoch.
     var earlierBytes: [UInt8] {
         var bytes: [UInt8] = []
-        for life in earlier {
+        for incarnation in earlier {
             // A longer epoch, from another store, is dropped.
-            guard let count = UInt8(exactly: life.epoch.utf8.count) else { continue }
-            withUnsafeBytes(of: life.lastVersion.littleEndian) { bytes += $0 }
+            guard let count = UInt8(exactly: incarnation.epoch.utf8.count) else { continue }
+            withUnsafeBytes(of: incarnation.lastVersion.littleEndian) { bytes += $0 }
             bytes.append(count)
-            bytes += life.epoch.utf8
+            bytes += incarnation.epoch.utf8
         }
         return bytes
     }
@@ -102,15 +102,15 @@ extension LogIncarnations {
     /// Decodes incarnations; nil for invalid bytes.
     init?(_ current: String, earlierBytes bytes: UnsafeRawBufferPointer) {
         var earlier: [StreamIncarnation] = []
-        var place = 0
-        while place < bytes.count {
-            guard bytes.count - place >= 9 else { return nil }
-            let last = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
-            let end = place + 9 + Int(bytes[place + 8])
+        var offset = 0
+        while offset < bytes.count {
+            guard bytes.count - offset >= 9 else { return nil }
+            let last = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+            let end = offset + 9 + Int(bytes[offset + 8])
             guard end <= bytes.count else { return nil }
             earlier.append(
-                StreamIncarnation(epoch: String(decoding: bytes[place + 9..<end], as: UTF8.self), lastVersion: last))
-            place = end
+                StreamIncarnation(epoch: String(decoding: bytes[offset + 9..<end], as: UTF8.self), lastVersion: last))
+            offset = end
         }
         self.init(current, after: earlier)
     }

@@ -52,10 +52,10 @@ struct ProgressReporter {
         if let report { reportIfDue(report) }
     }
 
-    private mutating func reportIfDue(_ tell: @Sendable (StoreProgress) -> Void) {
+    private mutating func reportIfDue(_ report: @Sendable (StoreProgress) -> Void) {
         let now = MonotonicClock.now
         guard now - lastReport >= interval else { return }
         lastReport = now
-        tell(StoreProgress(verifiedBytes: min(checked, all), totalBytes: all))
+        report(StoreProgress(verifiedBytes: min(checked, all), totalBytes: all))
     }
 }

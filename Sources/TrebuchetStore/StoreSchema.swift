@@ -25,7 +25,7 @@ enum StoreSchema {
             namespace TEXT NOT NULL, name TEXT NOT NULL, epoch TEXT NOT NULL, number INTEGER NOT NULL,
             entries INTEGER NOT NULL, snapshot INTEGER NOT NULL, parts INTEGER NOT NULL, size INTEGER NOT NULL,
             checksum INTEGER NOT NULL, PRIMARY KEY (namespace, name)) WITHOUT ROWID;
-        \(lives)
+        \(incarnations)
         CREATE TABLE log_drafts (
             namespace TEXT NOT NULL, name TEXT NOT NULL, number INTEGER NOT NULL, snapshot INTEGER NOT NULL,
             checksum INTEGER NOT NULL, PRIMARY KEY (namespace, name)) WITHOUT ROWID;
@@ -38,7 +38,7 @@ enum StoreSchema {
         """
 
     /// The additions of schema 3 to schema 2.
-    private static let lives = """
+    private static let incarnations = """
         ALTER TABLE logs ADD COLUMN generation INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE logs ADD COLUMN lives BLOB NOT NULL DEFAULT x'';
         CREATE TABLE generations (number INTEGER PRIMARY KEY, epoch TEXT NOT NULL, checksum INTEGER NOT NULL);
@@ -46,7 +46,7 @@ enum StoreSchema {
 
     /// Returns the statements that migrate a file from an older schema.
     static func changes(from schema: Int) -> String {
-        "\(schema == 1 ? logTables : lives) UPDATE schema SET version = \(version);"
+        "\(schema == 1 ? logTables : incarnations) UPDATE schema SET version = \(version);"
     }
 
     /// Creates a file under another name and renames it, so that an incomplete file never has the final name.

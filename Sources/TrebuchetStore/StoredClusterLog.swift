@@ -21,10 +21,10 @@ struct StoredClusterLog: Equatable {
     static func replies(of log: ClusterLog) -> String { "cluster.calls." + log.id }
 
     /// The namespace of the order of replies: the names of their calls, by numbers.
-    static func places(of log: ClusterLog) -> String { "cluster.places." + log.id }
+    static func positions(of log: ClusterLog) -> String { "cluster.places." + log.id }
 
     static func key(_ log: ClusterLog, _ offset: UInt64) -> StateKey { StateKey(entries(of: log), name(offset)) }
-    static func place(_ log: ClusterLog, _ number: UInt64) -> StateKey { StateKey(places(of: log), name(number)) }
+    static func position(_ log: ClusterLog, _ number: UInt64) -> StateKey { StateKey(positions(of: log), name(number)) }
 
     /// Returns a name that sorts in the order of the numbers.
     private static func name(_ number: UInt64) -> String {

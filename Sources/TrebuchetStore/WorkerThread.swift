@@ -90,6 +90,6 @@ final class WorkerThread<Request: Sendable>: Sendable {
             defer { queue.ended = [] }
             return queue.ended
         }
-        for tell in ended { tell() }
+        for completion in ended { completion() }
     }
 }

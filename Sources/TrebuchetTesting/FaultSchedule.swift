@@ -14,12 +14,12 @@ package struct FaultSchedule: Sendable {
     }
 
     /// Returns the faults of one direction of a connection. Connections are numbered in the order of their acceptance.
-    package func course(ofConnection number: Int, _ direction: Direction) -> FaultSequence {
+    package func faultSequence(ofConnection number: Int, _ direction: Direction) -> FaultSequence {
         // The cut is drawn once for both directions, because it happens in one of them.
         var shared = source(number, salt: 2)
         let cut = cut(&shared)
         return FaultSequence(
-            faults, cut: cut?.direction == direction ? cut?.place : nil, source(number, salt: direction.rawValue))
+            faults, cut: cut?.direction == direction ? cut?.position : nil, source(number, salt: direction.rawValue))
     }
 
     private func source(_ number: Int, salt: UInt64) -> RandomSource {
@@ -28,7 +28,7 @@ package struct FaultSchedule: Sendable {
         return RandomSource(seed: mixed.next())
     }
 
-    private func cut(_ source: inout RandomSource) -> (direction: Direction, place: FaultSequence.Position)? {
+    private func cut(_ source: inout RandomSource) -> (direction: Direction, position: FaultSequence.Position)? {
         guard let range = faults.cutAfterBytes else { return nil }
         let direction = Direction.allCases.randomElement(using: &source)!
         let offset = Int.random(in: range, using: &source)

@@ -19,7 +19,7 @@ final class FaultyPipe {
     /// The owner of this pipe, which outlives it.
     private unowned let connection: FaultyConnection
     private let core: FaultyLinkCore
-    private var course: FaultSequence
+    private var faultSequence: FaultSequence
     private var step: FaultSequence.Step
     private var arrivals: [ScheduledChunk] = []
     private var waitingBytes = 0
@@ -32,13 +32,14 @@ final class FaultyPipe {
         self.direction = direction
         self.connection = connection
         self.core = core
-        course = core.schedule.course(ofConnection: connection.number, direction)
-        step = course.next()
+        faultSequence = core.schedule.faultSequence(ofConnection: connection.number, direction)
+        step = faultSequence.next()
     }
 
     func append(_ bytes: UnsafeRawBufferPointer) {
         guard !isStopped else { return }
-        arrivals.append(ScheduledChunk(bytes: Array(bytes)[...], due: MonotonicClock.now &+ course.delay.nanoseconds))
+        arrivals.append(
+            ScheduledChunk(bytes: Array(bytes)[...], due: MonotonicClock.now &+ faultSequence.delay.nanoseconds))
         waitingBytes += bytes.count
         if waitingBytes > Self.maximumQueuedCount { connection.source(of: self)?.pauseReading() }
         pump()
@@ -82,7 +83,7 @@ final class FaultyPipe {
             case .cut: return
             case .stall(let time):
                 core.count { $0.stalls += 1 }
-                step = course.next()
+                step = faultSequence.next()
                 wait(time)
             case .carry(let count):
                 let now = MonotonicClock.now
@@ -91,7 +92,7 @@ final class FaultyPipe {
                 if sent < count {
                     step = .carry(count - sent)
                 } else {
-                    step = course.next()
+                    step = faultSequence.next()
                     // In one turn, the bytes of two pieces would be sent together.
                     if case .carry = step { wait(.zero) }
                 }

@@ -10,14 +10,14 @@ internal import TrebuchetActors
 /// An actor creates different identities (UUIDs) in each run. An identity that appears in place of a recorded one
 /// replaces it from then on, in values too.
 public final class RecordedState: Sendable {
-    private let made = Mutex<[String: String]>([:])
+    private let recorded = Mutex<[String: String]>([:])
 
     /// Creates a recording without known identities.
     public init() {}
 
     /// Decodes a recorded value from its JSON. Throws if it has another type.
     public func callAsFunction<Value: Decodable>(_ json: String, as type: Value.Type = Value.self) throws -> Value {
-        let identities = made.withLock { $0 }
+        let identities = recorded.withLock { $0 }
         let text = identities.reduce(json) { $0.replacing($1.key, with: $1.value) }
         return try Array(text.utf8).withUnsafeBytes { try ValueCoder().decode(type, from: $0) }
     }
@@ -45,26 +45,26 @@ public final class RecordedState: Sendable {
         guard (try? ValueCoder().encode(state, into: &buffer)) != nil else { return false }
         func parsed(_ data: Data) -> Any? { try? JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed) }
         guard let wanted = parsed(Data(json.utf8)), let shown = parsed(Data(buffer.bytes)) else { return false }
-        return made.withLock { made in
-            var found = made
+        return recorded.withLock { recorded in
+            var found = recorded
             guard Self.isSame(wanted, shown, &found) else { return false }
-            made = found
+            recorded = found
             return true
         }
     }
 
-    private static func isSame(_ wanted: Any, _ shown: Any, _ made: inout [String: String]) -> Bool {
+    private static func isSame(_ wanted: Any, _ shown: Any, _ recorded: inout [String: String]) -> Bool {
         switch (wanted, shown) {
         case (let wanted as [String: Any], let shown as [String: Any]):
             guard wanted.keys.sorted() == shown.keys.sorted() else { return false }
-            return wanted.keys.sorted().allSatisfy { isSame(wanted[$0] ?? 0, shown[$0] ?? 0, &made) }
+            return wanted.keys.sorted().allSatisfy { isSame(wanted[$0] ?? 0, shown[$0] ?? 0, &recorded) }
         case (let wanted as [Any], let shown as [Any]):
-            return wanted.count == shown.count && zip(wanted, shown).allSatisfy { isSame($0, $1, &made) }
+            return wanted.count == shown.count && zip(wanted, shown).allSatisfy { isSame($0, $1, &recorded) }
         case (let wanted as String, let shown as String):
-            if let known = made[wanted] { return known == shown }
+            if let known = recorded[wanted] { return known == shown }
             if wanted == shown { return true }
             if UUID(uuidString: wanted) != nil, UUID(uuidString: shown) != nil {
-                made[wanted] = shown
+                recorded[wanted] = shown
                 return true
             }
             return isMoment(wanted) && isMoment(shown)

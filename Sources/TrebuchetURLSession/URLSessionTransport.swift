@@ -44,10 +44,10 @@ extension ConnectionRequest {
     /// Returns the request that opens a connection.
     func upgrade(to address: String) throws(TransportError) -> URLRequest {
         let schemes = ["ws": "ws", "wss": "wss", "http": "ws", "https": "wss"]
-        func invalid(_ why: String) -> TransportError {
+        func invalid(_ reason: String) -> TransportError {
             // Hides a user name and password.
             let shown = address.lastIndex(of: "@").map { "…\(address[$0...])" } ?? address
-            return TransportError(.addressInvalid, "'\(shown)' is not a server URL (wss://host/path): \(why)")
+            return TransportError(.addressInvalid, "'\(shown)' is not a server URL (wss://host/path): \(reason)")
         }
         guard var parts = URLComponents(string: address),
             let scheme = parts.scheme.flatMap({ schemes[$0.lowercased()] })

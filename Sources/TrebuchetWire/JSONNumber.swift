@@ -18,17 +18,17 @@ package enum JSONNumber {
     private static func appendShort(_ value: Double, to buffer: inout ByteBuffer) -> Bool {
         let magnitude = value.magnitude
         guard magnitude >= 1e-3, magnitude < 1e9 else { return false }
-        for places in 1...6 {
-            let power = powersOfTen[places]
+        for digitCount in 1...6 {
+            let power = powersOfTen[digitCount]
             let digits = (magnitude * power).rounded()
             guard digits / power == magnitude else { continue }
             let (whole, fraction) = Int64(digits).quotientAndRemainder(dividingBy: Int64(power))
             if value < 0 { buffer.append(0x2D) }
             buffer.append(decimal: whole)
-            buffer.append(count: places + 1) { target in
+            buffer.append(count: digitCount + 1) { target in
                 target[0] = 0x2E
                 var rest = fraction
-                for index in stride(from: places, to: 0, by: -1) {
+                for index in stride(from: digitCount, to: 0, by: -1) {
                     target[index] = UInt8(truncatingIfNeeded: rest % 10) &+ 0x30
                     rest /= 10
                 }

@@ -11,7 +11,7 @@ final class ConnectionTable: @unchecked Sendable {
     private var upgrades: [ObjectIdentifier: ServerUpgrade] = [:]
     private var lastNumber: UInt64 = 0
     /// The number of evicted connections that are not closed yet; they do not count.
-    private var givingWay = 0
+    private var evicting = 0
     private(set) var isDraining = false
     private var whenEmpty: CheckedContinuation<Void, Never>?
     /// The continuations that wait until no connection is in the handshake or receives a page.
@@ -31,7 +31,7 @@ final class ConnectionTable: @unchecked Sendable {
         self.beat = beat
     }
 
-    var count: Int { sockets.count + upgrades.count - givingWay }
+    var count: Int { sockets.count + upgrades.count - evicting }
 
     /// The number of unsent output bytes of all connections.
     var pendingBytes: Int { sockets.reduce(0) { $0 + $1.pendingBytes } }
@@ -72,7 +72,7 @@ final class ConnectionTable: @unchecked Sendable {
     /// Evicts the connection that has been waiting longest without a request in progress, if there is one.
     func makeRoom() {
         guard let oldest = upgrades.values.lazy.filter(\.isSilent).min(by: { $0.number < $1.number }) else { return }
-        givingWay += 1
+        evicting += 1
         oldest.evict()
     }
 
@@ -84,7 +84,7 @@ final class ConnectionTable: @unchecked Sendable {
 
     func remove(_ upgrade: ServerUpgrade) {
         guard upgrades.removeValue(forKey: ObjectIdentifier(upgrade)) != nil else { return }
-        if upgrade.isEvicted { givingWay -= 1 }
+        if upgrade.isEvicted { evicting -= 1 }
         reportIfUpgraded()
         reportIfEmpty()
     }

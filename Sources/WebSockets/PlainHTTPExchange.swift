@@ -65,11 +65,11 @@ final class PlainHTTPExchange: Resumable {
 
     /// Responds to a request; `remainingBody` is the input after it.
     func answer(
-        _ answer: PlainResponse, to request: HTTPRequestHead, mayGoOn: Bool, _ rest: UnsafeMutableRawBufferPointer
+        _ answer: PlainResponse, to request: HTTPRequestHead, mayContinue: Bool, _ rest: UnsafeMutableRawBufferPointer
     ) throws(HTTPRejection) {
         served += 1
         isHead = request.method == "HEAD"
-        keepsAlive = mayGoOn && request.allowsMore && served < limits.requestsPerConnection
+        keepsAlive = mayContinue && request.allowsMore && served < limits.requestsPerConnection
         channel.pauseReading()
         try bufferInput(rest)
         timeoutTimer?.cancel()
@@ -120,7 +120,7 @@ final class PlainHTTPExchange: Resumable {
         remainingBody = isHead ? nil : reply.remainingBody
         watchCancellation()
         channel.write {
-            $0.append(reply.response.encoded(headOnly: isHead, length: reply.length, goesOn: keepsAlive))
+            $0.append(reply.response.encoded(headOnly: isHead, length: reply.length, keepsAlive: keepsAlive))
         }
         scheduleResume()
     }
@@ -227,15 +227,15 @@ final class PlainHTTPExchange: Resumable {
     }
 
     private func count() throws(HTTPRejection) {
-        let held = bufferedInput.count < ByteChannel.minimumCountedBytes ? 0 : bufferedInput.count
-        guard held != counted, let account = channel.account else { return }
-        let change = held - counted
+        let bufferedBytes = bufferedInput.count < ByteChannel.minimumCountedBytes ? 0 : bufferedInput.count
+        guard bufferedBytes != counted, let account = channel.account else { return }
+        let change = bufferedBytes - counted
         if change > 0 {
             do { try account.reserve(change) } catch { throw HTTPRejection(503, error.reason) }
         } else {
             account.release(-change)
         }
-        counted = held
+        counted = bufferedBytes
     }
 
     /// Passes the buffered input to `body`, which may call `answer` with the rest of it.

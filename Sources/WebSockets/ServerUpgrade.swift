@@ -232,7 +232,7 @@ final class ServerUpgrade: ByteChannelDelegate {
         let conversation = conversation ?? PlainHTTPExchange(self, channel, configuration)
         self.conversation = conversation
         // Behind a proxy each request may come from another client, while memory is counted for only one.
-        try conversation.answer(answer, to: request, mayGoOn: !isProxy, rest)
+        try conversation.answer(answer, to: request, mayContinue: !isProxy, rest)
     }
 
     /// Ends the connection after the last response.

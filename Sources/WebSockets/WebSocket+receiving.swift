@@ -162,7 +162,7 @@ extension WebSocket: ByteChannelDelegate, Resumable {
     private func afterReading() {
         isReading = false
         updateBufferedInput()
-        if untold != nil { notifyEnd() }
+        if unreportedClose != nil { notifyEnd() }
     }
 
     /// Buffers input that cannot be handled yet, and pauses the channel.

@@ -133,16 +133,16 @@ extension WebSocket {
     /// Sends all output of `body` on this socket in one system call. Only on the reactor.
     package func inOneWrite(_ body: () -> Void) { channel.corked(body) }
 
-    /// Works like `inOneWrite(_:)`, and passes the frames to `look` before they are sent, so that other sockets can send them
-    /// too. The call of `look` is not guaranteed.
-    package func inOneWrite(_ body: () -> Void, showing look: (UnsafeRawBufferPointer) -> Void) {
-        channel.corked(body, showing: look)
+    /// Works like `inOneWrite(_:)`, and passes the frames to `observer` before they are sent, so that other sockets can send them
+    /// too. The call of `observer` is not guaranteed.
+    package func inOneWrite(_ body: () -> Void, observing observer: (UnsafeRawBufferPointer) -> Void) {
+        channel.corked(body, observing: observer)
     }
 
     /// True if frames of this socket are identical to those of all other sockets with a true value.
     package var framesAlike: Bool { maskingKeys == nil && fragmentBytes == 0 && compression == nil }
 
-    /// Sends frames that were passed to `look` for another socket. Does nothing when the connection is closing.
+    /// Sends frames that were passed to `observer` for another socket. Does nothing when the connection is closing.
     package func sendSharedFrames(_ frames: UnsafeRawBufferPointer) {
         guard machine.phase == .open else { return }
         channel.writeShared(frames)

@@ -45,7 +45,7 @@ public final class WebSocket: @unchecked Sendable {
     /// The reason for which this side closes the connection.
     var endings: Storage?
     /// The code and reason of the end, until the handler is notified.
-    var untold: (code: WebSocketCloseCode, reason: String)?
+    var unreportedClose: (code: WebSocketCloseCode, reason: String)?
 
     let times: ConnectionTimeouts
     private var closeTimer: LoopTimer?
@@ -231,7 +231,7 @@ public final class WebSocket: @unchecked Sendable {
     private func finish(_ ending: WebSocketStateMachine.Ending) {
         stopTimers()
         pausedInput = nil
-        untold = (ending.code, ending.reason)
+        unreportedClose = (ending.code, ending.reason)
         if let reply = ending.reply { sendControl(.close, reply.encoded) }
         switch ending.transport {
         case .end: channel.closeAfterFlush()
@@ -258,8 +258,8 @@ public final class WebSocket: @unchecked Sendable {
     }
 
     func notifyEnd() {
-        guard let (code, reason) = untold, let handler else { return }
-        untold = nil
+        guard let (code, reason) = unreportedClose, let handler else { return }
+        unreportedClose = nil
         self.handler = nil
         handler.webSocketDidClose(self, code: code, reason: reason)
     }

@@ -12,10 +12,10 @@ package struct WebSocketURL: Equatable, Sendable, CustomStringConvertible {
 
     package init(_ text: String) throws(TransportError) {
         description = text
-        func invalid(_ why: String) -> TransportError {
+        func invalid(_ reason: String) -> TransportError {
             // Hides a user name and password.
             let shown = text.lastIndex(of: "@").map { "…\(text[$0...])" } ?? text
-            return TransportError(.addressInvalid, "'\(shown)' is not a WebSocket URL (ws://host:port/path): \(why)")
+            return TransportError(.addressInvalid, "'\(shown)' is not a WebSocket URL (ws://host:port/path): \(reason)")
         }
         guard let colon = text.firstRange(of: "://") else { throw invalid("no scheme") }
         let scheme = text[..<colon.lowerBound].lowercased()

@@ -266,7 +266,7 @@ extension ActorTests {
     func misread() {
         let generation = generated(
             "@Trebuchet distributed actor A {\n    distributed func a() {}\n    distributed func b( {}\n}")
-        #expect(generation.problems.contains { $0.severity == .warning && $0.place?.line == 3 })
+        #expect(generation.problems.contains { $0.severity == .warning && $0.location?.line == 3 })
         #expect(generation.typeScript.contains("a(options?: CallOptions): Call<void>"))
     }
 }

@@ -30,7 +30,7 @@ import TrebuchetServices
                 #""session":"1b2h…","token":"1b2h…","events":{"epoch":"0uy4…","last":0}"#
             ),
         ])
-    func slip(right: String, wrong: String) async throws {
+    func misspelledTarget(right: String, wrong: String) async throws {
         let text = try String(contentsOf: Self.page, encoding: .utf8)
         let place = try #require(text.range(of: right), "the page does not have \(right)")
         let host = try await ServicesHost()

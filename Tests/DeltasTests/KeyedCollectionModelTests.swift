@@ -122,7 +122,7 @@ struct KeyedCollectionModelTests {
     }
 
     @Test("ten thousand insertions at one index, at the start and at the end keep the order")
-    func onePlace() throws {
+    func samePosition() throws {
         for place in 0..<4 {
             var items = KeyedCollection((0..<100).map { Item(id: -1 - $0, title: "") })
             var model = Array(items)
@@ -142,7 +142,7 @@ struct KeyedCollectionModelTests {
 
     @Test("ids with equal hashes are distinguished")
     func collisions() {
-        struct Collider: Codable, Sendable, Identifiable {
+        struct CollidingItem: Codable, Sendable, Identifiable {
             struct ID: Codable, Sendable, Hashable {
                 let number: Int
                 func hash(into hasher: inout Hasher) {}
@@ -150,9 +150,9 @@ struct KeyedCollectionModelTests {
             let id: ID
             var title = ""
         }
-        var items = KeyedCollection((0..<100).map { Collider(id: .init(number: $0)) })
+        var items = KeyedCollection((0..<100).map { CollidingItem(id: .init(number: $0)) })
         for number in stride(from: 0, to: 100, by: 3) { items.remove(id: .init(number: number)) }
-        for number in 100..<200 { items.insert(Collider(id: .init(number: number)), at: number - 90) }
+        for number in 100..<200 { items.insert(CollidingItem(id: .init(number: number)), at: number - 90) }
         items.update(id: .init(number: 50)) { $0.title = "x" }
         #expect(items.filter { $0.title == "x" }.map(\.id.number) == [50])
         #expect(items.indices.allSatisfy { items.index(id: items[$0].id) == $0 })

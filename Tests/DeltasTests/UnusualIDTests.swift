@@ -75,7 +75,7 @@ import Testing
         struct Failure: Error {}
         var ours = KeyedCollection((0..<40).map { Colliding(id: EqualHashID(number: $0)) })
         var theirs = ours
-        func spoil(_ id: Int) {
+        func breakOrder(_ id: Int) {
             try? ours.update(id: EqualHashID(number: id)) {
                 $0.value = 7
                 throw Failure()
@@ -85,13 +85,13 @@ import Testing
             let changes = ours.takeChanges()
             try theirs.apply(try #require(changes))
         }
-        spoil(3)
+        breakOrder(3)
         try take()
         #expect(Array(ours) == Array(theirs))
-        spoil(5)
+        breakOrder(5)
         ours.move(id: EqualHashID(number: 5), to: 20)
         ours.remove(id: EqualHashID(number: 2))
-        spoil(30)
+        breakOrder(30)
         try take()
         #expect(Array(ours) == Array(theirs))
     }

@@ -35,7 +35,7 @@ extension AccessTests {
     func cachedGrants() async throws {
         let asked = Mutex<[String]>([])
         let isLetIn = Mutex(true)
-        func askedSince() -> [String] {
+        func newRequests() -> [String] {
             asked.withLock { asked in
                 defer { asked = [] }; return asked
             }
@@ -58,7 +58,7 @@ extension AccessTests {
             let bob = try await connect(address, token: "bob-key")
             let one = try ada.resolve(CallerReportingActor.self, id: "one")
             for _ in 0..<3 { _ = try await one.bump() }
-            #expect(askedSince() == ["ada one bump()"])
+            #expect(newRequests() == ["ada one bump()"])
             #expect(try await one.callerLater() == "ada")
             #expect(try await one.callerLater() == "ada")
             _ = try await ada.resolve(CallerReportingActor.self, id: "two").bump()
@@ -67,17 +67,17 @@ extension AccessTests {
                 for await _ in await one.observeCount() { break }
             }
             #expect(
-                askedSince() == ["ada one callerLater()", "ada two bump()", "bob one bump()", "ada one observeCount"])
+                newRequests() == ["ada one callerLater()", "ada two bump()", "bob one bump()", "ada one observeCount"])
 
             isLetIn.withLock { $0 = false }
             _ = try await one.bump()
-            #expect(askedSince() == [], "a grant is valid until the rules change")
+            #expect(newRequests() == [], "a grant is valid until the rules change")
             server.withLock { $0 }?.invalidateAuthorizationCache()
             for _ in 0..<2 { await #expect(throws: TrebuchetError.self) { try await one.bump() } }
-            #expect(askedSince() == ["ada one bump()", "ada one bump()"], "a rejection is not cached")
+            #expect(newRequests() == ["ada one bump()", "ada one bump()"], "a rejection is not cached")
             isLetIn.withLock { $0 = true }
             for _ in 0..<2 { _ = try await one.bump() }
-            #expect(askedSince() == ["ada one bump()"])
+            #expect(newRequests() == ["ada one bump()"])
             for client in [ada, bob] { await client.close() }
         }
         server.withLock { $0 = nil }

@@ -14,7 +14,7 @@ extension AccessTests {
 
     private static let everything: AccessPolicy.Authorize = { _, _, _ in true }
 
-    private func begun(_ server: TrebuchetServer, _ count: Int, of actor: String = "one") async -> Bool {
+    private func haveStarted(_ server: TrebuchetServer, _ count: Int, of actor: String = "one") async -> Bool {
         await eventually { await server.subscriberCount(of: actor, "observeCount") == count }
     }
 
@@ -54,7 +54,7 @@ extension AccessTests {
         let counts = await one.observeCount()
         var values = counts.makeAsyncIterator()
         #expect(await values.next() == 1)
-        #expect(await begun(server, 1))
+        #expect(await haveStarted(server, 1))
 
         // The opposite rules: allowed calls are rejected, and rejected calls are allowed.
         await server.replaceAuthorization(cachesGrants: keepsGrants) { _, actor, _ in actor == "two" }
@@ -67,7 +67,7 @@ extension AccessTests {
             return
         }
         #expect(reason.code == .unauthenticated && reason.message.contains("'observeCount' of actor 'one'"))
-        #expect(await begun(server, 0))
+        #expect(await haveStarted(server, 0))
         var refused = await one.observeCount().makeAsyncIterator()
         #expect(await refused.next() == nil)
 
@@ -98,10 +98,10 @@ extension AccessTests {
                 let two = try client.resolve(CallerReportingActor.self, id: "two")
                 streams.append([await one.observeCount(), await two.observeCount()])
             }
-            for name in ["one", "two"] { #expect(await begun(own, 2, of: name)) }
+            for name in ["one", "two"] { #expect(await haveStarted(own, 2, of: name)) }
             isOpen.withLock { $0 = false }
             own.invalidateAuthorizationCache()
-            for name in ["one", "two"] { #expect(await begun(own, 1, of: name)) }
+            for name in ["one", "two"] { #expect(await haveStarted(own, 1, of: name)) }
             for stream in streams[1] {
                 for await _ in stream {}
                 guard case .failed(let error) = stream.outcome else {
@@ -127,15 +127,15 @@ extension AccessTests {
             try await client.connect()
             held.append((client, await (try client.resolve(CallerReportingActor.self, id: "one")).observeCount()))
         }
-        #expect(await begun(server, 150))
+        #expect(await haveStarted(server, 150))
         await server.replaceAuthorization { _, _, _ in false }
-        #expect(await begun(server, 0))
+        #expect(await haveStarted(server, 0))
         for (client, _) in held { await client.close() }
         await server.shutdown(drain: .zero)
     }
 
     @Test("a stream that is starting when the rules change does not start")
-    func beginning() async throws {
+    func rulesAtStart() async throws {
         let server = TrebuchetServer(
             transport: .webSocket(port: 0), reactors: 1, access: AccessPolicy(authorize: Self.everything))
         let (journal, system) = (Journal(), server.actorSystem)

@@ -103,7 +103,7 @@ private distributed actor Notes {
     }
 
     @Test("an unconfirmed note times out after an hour")
-    func patience() async throws {
+    func waitTime() async throws {
         let clock = TestTime()
         try await withTestServer(clock: clock) { server in
             await server.expose(Notes(actorSystem: server.actorSystem), as: "notes")

@@ -29,7 +29,7 @@ import TrebuchetTesting
         }
 
         /// Starts a stream and ends it after the first value.
-        private func look(_ ledger: OnceWrittenNumbers) async throws {
+        private func readFirstValue(_ ledger: OnceWrittenNumbers) async throws {
             for await _ in await ledger.observeEntries() { return }
             throw NoValue()
         }
@@ -43,7 +43,7 @@ import TrebuchetTesting
                 }
                 guard let next else { return }
                 do {
-                    if next % 5 == 0 { try await look(ledger) }
+                    if next % 5 == 0 { try await readFirstValue(ledger) }
                     try await ledger.add(next)
                     state.withLock { _ = $0.answered.insert(next) }
                 } catch {
@@ -104,7 +104,7 @@ import TrebuchetTesting
     }
 
     @Test("a peer that does not acknowledge the close delays the shutdown only briefly")
-    func deaf() async throws {
+    func unresponsiveClient() async throws {
         let (server, address, _) = try await server(port: 0, reactors: 1)
         let peer = try await RawPeer.connect(address)
         await peer.pauseReading()

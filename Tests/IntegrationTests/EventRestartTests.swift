@@ -8,7 +8,7 @@ import TrebuchetTesting
 @Suite(.timeLimit(.minutes(5))) struct EventRestartTests {
     enum Ending: CaseIterable { case stopped, killed }
 
-    private func withMill(
+    private func withEventProducer(
         onDemand: Bool = false, _ body: (TestServer) async throws -> Void
     ) async throws {
         try await withTestServer(reactors: 2, store: MemoryStore()) { server in
@@ -37,13 +37,13 @@ import TrebuchetTesting
         return try await test.connect(options)
     }
 
-    private func begun(_ test: TestServer, _ count: Int, _ stream: String = "observeSacks") async {
+    private func haveStarted(_ test: TestServer, _ count: Int, _ stream: String = "observeSacks") async {
         #expect(await eventually { await test.server.subscriberCount(of: "mills/a", stream) == count })
     }
 
     @Test("a caller sees the changes and events of a call before its response")
     func beforeAnswer() async throws {
-        try await withMill { (test) async throws in
+        try await withEventProducer { (test) async throws in
             let peer = try await RawPeer.connect(test.address)
             for stream in ["observeSteps", "observeSacks", "observeTotal"] {
                 peer.invoke("o", "mills/a", stream)
@@ -59,19 +59,19 @@ import TrebuchetTesting
                 messages.append(text)
                 if text.contains("response") { break }
             }
-            func places(_ stream: String) -> [Int] {
+            func indices(_ stream: String) -> [Int] {
                 messages.indices.filter { messages[$0].contains(#""streamID":"\#(stream)""#) }
             }
             // The state with delivery `.every`, the events, and the state with conflation.
-            let (steps, sacks, total) = (places("s1"), places("s2"), places("s3"))
+            let (steps, sacks, total) = (indices("s1"), indices("s2"), indices("s3"))
             #expect(steps.count == 2 && sacks.count == 2 && total.count == 1 && messages.count == 6, "\(messages)")
             peer.close()
         }
     }
 
     @Test("readers continue across a restart, without loss or duplicates", arguments: Ending.allCases, [false, true])
-    func readersGoOn(ending: Ending, onDemand: Bool) async throws {
-        try await withMill(onDemand: onDemand) { (test) async throws in
+    func readersContinue(ending: Ending, onDemand: Bool) async throws {
+        try await withEventProducer(onDemand: onDemand) { (test) async throws in
             let (first, second) = try await (client(test), client(test))
             let mill = try first.resolve(EventProducerActor.self, id: "mills/a")
             var readers = [
@@ -80,14 +80,14 @@ import TrebuchetTesting
             ]
             var steps = await mill.observeSteps().makeAsyncIterator()
             #expect(await steps.next() == 0)
-            await begun(test, 2)
+            await haveStarted(test, 2)
             var sent = 0
             for round in 0..<3 {
                 for _ in 0..<5 { sent = try await mill.grind(4) }
                 if round > 0 { await end(test, ending) }
                 if round > 0 { try await test.restart() }
                 // A client that has not noticed the cut yet may lose its next call.
-                await begun(test, 2)
+                await haveStarted(test, 2)
                 for index in readers.indices {
                     for number in sent - 19...sent {
                         #expect(try await readers[index].next() == number, "\(ending), round \(round)")
@@ -102,15 +102,15 @@ import TrebuchetTesting
         "a reader that subscribed before the first event continues across a restart too", arguments: Ending.allCases,
         [false, true])
     func beforeTheFirst(ending: Ending, onDemand: Bool) async throws {
-        try await withMill(onDemand: onDemand) { (test) async throws in
+        try await withEventProducer(onDemand: onDemand) { (test) async throws in
             let mill = try await client(test).resolve(EventProducerActor.self, id: "mills/a")
             var sacks = await mill.observeSacks().makeAsyncIterator()
-            await begun(test, 1)
+            await haveStarted(test, 1)
             // Its response waits for the write that the observation causes.
             #expect(try await mill.ground() == 0)
             await end(test, ending)
             try await test.restart()
-            await begun(test, 1)
+            await haveStarted(test, 1)
             _ = try await mill.grind(2)
             for number in 1...2 { #expect(try await sacks.next() == number) }
         }
@@ -129,7 +129,7 @@ import TrebuchetTesting
         } body: { (client, server) async throws in
             let mill = try client.resolve(EventProducerActor.self, id: "mills/a")
             let (sacks, few) = (StateKey("events", "mills/a.sacks"), StateKey("events", "mills/a.few"))
-            func letGo() async {
+            func waitForDeactivation() async {
                 for stream in ["observeSacks", "observeFew"] {
                     #expect(await eventually { await server.subscriberCount(of: "mills/a", stream) == 0 })
                 }
@@ -143,7 +143,7 @@ import TrebuchetTesting
                 #expect(try await mill.ground() == 0)
                 #expect(try await store.readLog(sacks)?.lastVersion == 0)
             }
-            await letGo()
+            await waitForDeactivation()
             #expect(try await eventually { try await store.readLog(sacks) == nil })
             do {
                 let stream = await mill.observeSacks()
@@ -151,7 +151,7 @@ import TrebuchetTesting
                 place = stream.bookmark
                 #expect(try await mill.grind(3) == 3)
             }
-            await letGo()
+            await waitForDeactivation()
             #expect(try await store.readLog(sacks)?.lastVersion == 3)
             #expect(try await store.readLog(few)?.lastVersion == 3)
             var reader = await mill.observeSacks(since: place).makeAsyncIterator()
@@ -161,12 +161,12 @@ import TrebuchetTesting
 
     @Test("a restarted program continues after the last event that it has seen", arguments: Ending.allCases)
     func startedAgain(ending: Ending) async throws {
-        try await withMill { (test) async throws in
+        try await withEventProducer { (test) async throws in
             let before = try await client(test)
             let mill = try before.resolve(EventProducerActor.self, id: "mills/a")
             let stream = await mill.observeSacks()
             var sacks = stream.makeAsyncIterator()
-            await begun(test, 1)
+            await haveStarted(test, 1)
             #expect(await eventually { stream.bookmark?.sequence == 0 })
             _ = try await mill.grind(10)
             for number in 1...4 { #expect(try await sacks.next() == number) }
@@ -187,7 +187,7 @@ import TrebuchetTesting
 
     @Test("all persisted events may reach a slow reader at once, followed by the new ones")
     func allOfIt() async throws {
-        try await withMill { (test) async throws in
+        try await withEventProducer { (test) async throws in
             let mill = try await client(test).resolve(EventProducerActor.self, id: "mills/a")
             let place = await mill.observeSacks()
             #expect(await eventually { place.bookmark != nil })
@@ -195,7 +195,7 @@ import TrebuchetTesting
             let epoch = try #require(place.bookmark?.epoch)
             try await test.restart()
             let stream = await mill.observeSacks(since: EventBookmark(epoch: epoch, sequence: 0))
-            await begun(test, 2)
+            await haveStarted(test, 2)
             _ = try await mill.grind(200)
             var all = stream.makeAsyncIterator()
             for number in 1...1_200 { #expect(try await all.next() == number) }
@@ -206,10 +206,10 @@ import TrebuchetTesting
         "a reader from before the oldest event or of another epoch gets an error; nil starts afresh",
         arguments: Ending.allCases)
     func overflow(ending: Ending) async throws {
-        try await withMill { (test) async throws in
+        try await withEventProducer { (test) async throws in
             let mill = try await client(test).resolve(EventProducerActor.self, id: "mills/a")
             let stream = await mill.observeFew()
-            await begun(test, 1, "observeFew")
+            await haveStarted(test, 1, "observeFew")
             _ = try await mill.grind(1)
             var few = stream.makeAsyncIterator()
             #expect(try await few.next() == 1)
@@ -223,7 +223,7 @@ import TrebuchetTesting
                 #expect(error?.code == .overflow)
             }
             let anew = await mill.observeFew(since: nil)
-            await begun(test, 1, "observeFew")
+            await haveStarted(test, 1, "observeFew")
             _ = try await mill.grind(1)
             var reader = anew.makeAsyncIterator()
             #expect(try await reader.next() == 302)
@@ -232,10 +232,10 @@ import TrebuchetTesting
 
     @Test("events that are not persisted report a gap after a restart")
     func notPersisted() async throws {
-        try await withMill { (test) async throws in
+        try await withEventProducer { (test) async throws in
             let mill = try await client(test).resolve(EventProducerActor.self, id: "mills/a")
             let stream = await mill.observeDust()
-            await begun(test, 1, "observeDust")
+            await haveStarted(test, 1, "observeDust")
             _ = try await mill.grind(3)
             var dust = stream.makeAsyncIterator()
             #expect(try await dust.next() == 1)
@@ -253,11 +253,11 @@ import TrebuchetTesting
     @Test("for each event that was seen, a killed server has the change of its call", arguments: 1...4)
     func together(seed: UInt64) async throws {
         var random = RandomSource(seed: seed)
-        try await withMill { (test) async throws in
+        try await withEventProducer { (test) async throws in
             let client = try await client(test)
             let mill = try client.resolve(EventProducerActor.self, id: "mills/a")
             var sacks = await mill.observeSacks().makeAsyncIterator()
-            await begun(test, 1)
+            await haveStarted(test, 1)
             var seen = 0
             for _ in 0..<5 {
                 let load = Task { while !Task.isCancelled { _ = try? await mill.grind(3) } }

@@ -68,8 +68,10 @@ import TrebuchetTesting
                 await peer.send(sent)
                 #expect(await eventually(within: .seconds(60)) { peer.now.isClosed })
                 #expect(peer.now.received == Array(sent.prefix(peer.now.received.count)))
-                var course = schedule.course(ofConnection: number, .toClient)
-                guard case .carry(let bytes) = course.next(), case .cut(.inOrder) = course.next() else { continue }
+                var faultSequence = schedule.faultSequence(ofConnection: number, .toClient)
+                guard case .carry(let bytes) = faultSequence.next(), case .cut(.inOrder) = faultSequence.next() else {
+                    continue
+                }
                 #expect(peer.now.received.count == bytes, "connection \(number)")
             }
             #expect(await eventually(within: .seconds(60)) { link.counters.openSockets == 2 })
@@ -253,8 +255,8 @@ import TrebuchetTesting
 
 @Suite struct FaultScheduleTests {
     private func steps(_ seed: UInt64, _ number: Int, _ direction: FaultSchedule.Direction) -> [FaultSequence.Step] {
-        var course = FaultSchedule(seed: seed, faults: .harsh).course(ofConnection: number, direction)
-        return (0..<500).map { _ in course.next() }
+        var faultSequence = FaultSchedule(seed: seed, faults: .harsh).faultSequence(ofConnection: number, direction)
+        return (0..<500).map { _ in faultSequence.next() }
     }
 
     @Test("equal seeds give equal schedules; another seed, connection or direction gives another one")
@@ -266,18 +268,18 @@ import TrebuchetTesting
     }
 
     /// Follows a schedule to its cut, or beyond its possible positions; nil when there is none.
-    private func cut(_ course: FaultSequence, _ faults: FaultyLink.Faults) -> FaultyLink.Cut? {
-        var course = course
+    private func cut(_ faultSequence: FaultSequence, _ faults: FaultyLink.Faults) -> FaultyLink.Cut? {
+        var faultSequence = faultSequence
         var offset = 0
         while offset <= faults.cutAfterBytes!.upperBound {
-            switch course.next() {
+            switch faultSequence.next() {
             case .carry(let count):
                 #expect(faults.chunkBytes!.contains(count))
                 offset += count
             case .stall(let time): #expect(faults.stallTime.contains(time))
             case .cut(let cut):
                 #expect(faults.cutAfterBytes!.contains(offset))
-                #expect(course.next() == .cut(cut), "it is the last step")
+                #expect(faultSequence.next() == .cut(cut), "it is the last step")
                 return cut
             }
         }
@@ -291,7 +293,7 @@ import TrebuchetTesting
         var cuts: [FaultyLink.Cut] = []
         var toServer = 0
         for number in 1...100 {
-            let courses = FaultSchedule.Direction.allCases.map { schedule.course(ofConnection: number, $0) }
+            let courses = FaultSchedule.Direction.allCases.map { schedule.faultSequence(ofConnection: number, $0) }
             #expect(courses.allSatisfy { faults.delay!.contains($0.delay) })
             let found = courses.map { cut($0, faults) }
             #expect(found.count { $0 != nil } == 1)
@@ -306,8 +308,8 @@ import TrebuchetTesting
 
     @Test("without faults bytes are only forwarded")
     func none() {
-        var course = FaultSchedule(seed: 9, faults: .none).course(ofConnection: 1, .toServer)
-        #expect(course.delay == .zero)
-        for _ in 0..<100 { if case .carry = course.next() { continue } else { Issue.record("not carried") } }
+        var faultSequence = FaultSchedule(seed: 9, faults: .none).faultSequence(ofConnection: 1, .toServer)
+        #expect(faultSequence.delay == .zero)
+        for _ in 0..<100 { if case .carry = faultSequence.next() { continue } else { Issue.record("not carried") } }
     }
 }

@@ -127,7 +127,7 @@ private distributed actor Counter {
     }
 
     @Test("a client that gave up is an error until it is connected again or retried")
-    func givingUp() async throws {
+    func failedConnection() async throws {
         for retries in [true, false] {
             try await withLedger({ $0.reconnect = .never }) { client, link, ledger in
                 @ObservedActor("ledger", observe: \OnceWrittenNumbers.observeEntries, client: client) var entries

@@ -55,7 +55,7 @@ private distributed actor PoolTicker {
     }
 
     /// Waits until the server has started `count` streams.
-    private func begun(_ server: TrebuchetServer, _ count: Int, _ stream: String = "observeTicks") async {
+    private func haveStarted(_ server: TrebuchetServer, _ count: Int, _ stream: String = "observeTicks") async {
         #expect(await eventually { await server.subscriberCount(of: "ticker", stream) == count })
     }
 
@@ -64,7 +64,7 @@ private distributed actor PoolTicker {
         try await withTicker(link) { ticker, client, server in
             var readers: [EventStream<Ticker.Tick>.Iterator] = []
             for _ in 0..<4 { readers.append(await ticker.observeTicks().makeAsyncIterator()) }
-            await begun(server, 4)
+            await haveStarted(server, 4)
             for _ in 0..<20 { try await ticker.tick(50) }
             for index in readers.indices {
                 for number in 1...50 { #expect(try await readers[index].next()?.number == number) }
@@ -76,10 +76,10 @@ private distributed actor PoolTicker {
     func late(link: TestLink) async throws {
         try await withTicker(link) { ticker, _, server in
             var first = await ticker.observeTicks().makeAsyncIterator()
-            await begun(server, 1)
+            await haveStarted(server, 1)
             try await ticker.tick(3)
             var second = await ticker.observeTicks().makeAsyncIterator()
-            await begun(server, 2)
+            await haveStarted(server, 2)
             try await ticker.tick(1)
             #expect(try await second.next()?.number == 4)
             for number in 1...4 { #expect(try await first.next()?.number == number) }
@@ -87,7 +87,7 @@ private distributed actor PoolTicker {
     }
 
     @Test("a subscription and a call sent together deliver the call's event, also without resume retention")
-    func beginning() async throws {
+    func orderAtStart() async throws {
         var limits = ServerLimits()
         limits.resumeTime = .zero
         try await withTicker(.webSocket, limits: limits) { _, _, server in
@@ -102,7 +102,7 @@ private distributed actor PoolTicker {
                 #expect(try #require(await peer.nextText()).contains(#""number":\#(number)"#))
                 #expect(try #require(await peer.nextText()).contains(#""callID":"t""#))
                 peer.close()
-                await begun(server, 0)
+                await haveStarted(server, 0)
             }
         }
     }
@@ -114,7 +114,7 @@ private distributed actor PoolTicker {
             #expect(await server.encodeCount(of: "ticker", "observeTicks") == 0)
             var readers: [EventStream<Ticker.Tick>.Iterator] = []
             for _ in 0..<8 { readers.append(await ticker.observeTicks().makeAsyncIterator()) }
-            await begun(server, 8)
+            await haveStarted(server, 8)
             try await ticker.tick(10)
             for index in readers.indices { #expect(try await readers[index].next()?.number == 11) }
             #expect(await server.encodeCount(of: "ticker", "observeTicks") == 10)
@@ -145,7 +145,7 @@ private distributed actor PoolTicker {
             let counts = await ticker.observeCount()
             var reader = counts.makeAsyncIterator()
             #expect(await reader.next() == 0)
-            await begun(server, 1)
+            await haveStarted(server, 1)
             // Separate calls, so that the server sends every version.
             for _ in 0..<100 { try await ticker.tick(1) }
             for number in 1...64 { #expect(try await ticks.next()?.number == number) }
@@ -169,7 +169,7 @@ private distributed actor PoolTicker {
                 #"{"type":"invocation","payload":{"callID":"o","actorID":"ticker","targetIdentifier":"observeTicks"}}"#)
             #expect(try #require(await peer.nextText()).contains(#""sequenceNumber":0"#))
             var other = await ticker.observeTicks().makeAsyncIterator()
-            await begun(server, 2)
+            await haveStarted(server, 2)
             await peer.pauseReading()
             // More than the kernel's buffers and the server's buffer hold.
             for number in 1...400 {
@@ -215,12 +215,12 @@ private distributed actor PoolTicker {
                 var ticks = await far.observeTicks().makeAsyncIterator()
                 var counts = await far.observeCount().makeAsyncIterator()
                 #expect(await counts.next() == 0)
-                await begun(server, 1)
+                await haveStarted(server, 1)
                 var number = 0
                 for _ in 0..<5 {
                     try await link.refuseConnections {
                         await link.disconnectAll(.reset)
-                        await begun(server, 0)
+                        await haveStarted(server, 0)
                         try await ticker.tick(7)
                     }
                     for _ in 0..<7 {
@@ -241,10 +241,10 @@ private distributed actor PoolTicker {
                 let stream = await far.observeCount()
                 var counts = stream.makeAsyncIterator()
                 #expect(await counts.next() == 0)
-                await begun(server, 1)
+                await haveStarted(server, 1)
                 try await link.refuseConnections {
                     await link.disconnectAll(.reset)
-                    await begun(server, 0)
+                    await haveStarted(server, 0)
                     try await ticker.tick(65)
                 }
                 let error = await #expect(throws: TrebuchetError.self) { try await ticks.next() }
@@ -264,12 +264,12 @@ private distributed actor PoolTicker {
                 var ticks = await far.observeTicks().makeAsyncIterator()
                 var counts = await far.observeCount().makeAsyncIterator()
                 #expect(await counts.next() == 0)
-                await begun(server, 1)
+                await haveStarted(server, 1)
                 let another = Ticker(actorSystem: server.actorSystem)
                 try await another.tick(1)
                 try await link.refuseConnections {
                     await link.disconnectAll(.reset)
-                    await begun(server, 0)
+                    await haveStarted(server, 0)
                     await server.expose(another, as: "ticker")
                 }
                 let error = await #expect(throws: TrebuchetError.self) { try await ticks.next() }
@@ -314,7 +314,7 @@ private distributed actor PoolTicker {
         } body: { client, server in
             let thermometer = try client.resolve(Thermometer.self, id: "ticker")
             var readings = await thermometer.observeReadings().makeAsyncIterator()
-            await begun(server, 1, "observeReadings")
+            await haveStarted(server, 1, "observeReadings")
             try await thermometer.read(1)
             try await thermometer.read(0)
             try await thermometer.read(2)
@@ -328,9 +328,9 @@ private distributed actor PoolTicker {
     func local() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         var ticker: Ticker? = Ticker(actorSystem: server.actorSystem)
-        let begun = await ticker?.observeTicks()
+        let haveStarted = await ticker?.observeTicks()
         let counted = await ticker?.observeCount()
-        var ticks = try #require(begun).makeAsyncIterator()
+        var ticks = try #require(haveStarted).makeAsyncIterator()
         var counts = try #require(counted).makeAsyncIterator()
         #expect(await counts.next() == 0)
         try await ticker?.tick(60)
@@ -354,7 +354,7 @@ private distributed actor PoolTicker {
     func raw() async throws {
         try await withTicker(.webSocket) { ticker, client, server in
             var ticks = client.observe(actor: "ticker", stream: "observeTicks").makeAsyncIterator()
-            await begun(server, 1)
+            await haveStarted(server, 1)
             try await ticker.tick(3)
             for number in 1...3 {
                 let text = try await ticks.next().map { String(decoding: $0, as: UTF8.self) }

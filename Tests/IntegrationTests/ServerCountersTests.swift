@@ -9,7 +9,7 @@ private distributed actor LongRunningActor {
     private let never = StateRelay(false)
 
     /// Runs until it is cancelled.
-    distributed func loiter() async {
+    distributed func waitForCancellation() async {
         for await isOver in never.stream where isOver { return }
     }
 
@@ -28,7 +28,7 @@ private distributed actor LongRunningActor {
             return LongRunningActor(actorSystem: system)
         }
         let peer = try await RawPeer.connect(try await server.start())
-        peer.invoke("a1", "loiterer", "loiter()")
+        peer.invoke("a1", "loiterer", "waitForCancellation()")
         peer.invoke("a2", "loiterer", "observeCount")
         peer.invoke("a3", "late/1", "add()")
 

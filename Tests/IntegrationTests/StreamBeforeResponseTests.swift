@@ -25,7 +25,7 @@ import Trebuchet
         }
     }
 
-    private static func takeUp(_ streamID: String, _ actor: String, filter: String = "") -> String {
+    private static func resumeMessage(_ streamID: String, _ actor: String, filter: String = "") -> String {
         #"{"type":"streamResume","payload":{"streamID":"\#(streamID)","callID":"\#(streamID)","actorID":"\#(actor)","#
             + #""targetIdentifier":"observeState","epoch":"","lastSequence":0\#(filter)}}"#
     }
@@ -52,7 +52,7 @@ import Trebuchet
             let second = try await scene.peer(onReactor: reactors[1])
             let session = first.session
             await second.together {
-                second.send(Self.takeUp("s1", actor))
+                second.send(Self.resumeMessage("s1", actor))
                 second.call("1", actor, "addOnce()", of: session)
             }
             let (result, seen) = try await answer("1", second)
@@ -73,7 +73,7 @@ import Trebuchet
             let second = try await scene.peer(onReactor: reactors[1])
             let session = first.session
             await second.together {
-                second.send(Self.takeUp("s1", actor))
+                second.send(Self.resumeMessage("s1", actor))
                 second.call("1", actor, "countOnce(_:)", #"["\#(round)"]"#, of: session)
             }
             scene.journal.record("\(round) go")
@@ -94,9 +94,10 @@ import Trebuchet
         let second = try await scene.peer(onReactor: reactors[1])
         let session = first.session
         await second.together {
-            second.send(Self.takeUp("s1", actor, filter: #","filter":{"where":{"path":"/count","op":"gt","value":9}}"#))
-            second.send(Self.takeUp("s2", actor, filter: #","filter":{"path":"/nowhere"}"#))
-            second.send(Self.takeUp("s3", "nobody"))
+            second.send(
+                Self.resumeMessage("s1", actor, filter: #","filter":{"where":{"path":"/count","op":"gt","value":9}}"#))
+            second.send(Self.resumeMessage("s2", actor, filter: #","filter":{"path":"/nowhere"}"#))
+            second.send(Self.resumeMessage("s3", "nobody"))
             second.call("1", actor, "addOnce()", of: session)
         }
         #expect(try await answer("1", second).result == 1)

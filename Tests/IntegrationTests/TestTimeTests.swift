@@ -5,7 +5,7 @@ import TrebuchetTesting
 
 /// Waits for the requested time.
 @Trebuchet
-private distributed actor Oracle {
+private distributed actor JournalingActor {
     @StreamedState var answers: Int = 0
     private let journal: Journal
 
@@ -41,14 +41,14 @@ private distributed actor Oracle {
     private let clock = TestTime()
     private let journal = Journal()
 
-    private func withOracle<Result>(
+    private func withJournalingActor<Result>(
         limits: ServerLimits = ServerLimits(), options: TrebuchetClient.Options = .init(),
-        _ body: (Oracle, TrebuchetClient, TrebuchetServer) async throws -> Result
+        _ body: (JournalingActor, TrebuchetClient, TrebuchetServer) async throws -> Result
     ) async throws -> Result {
         try await withTestServer(limits: limits, options: options, clock: clock) { server in
-            await server.expose(Oracle(journal: journal, actorSystem: server.actorSystem), as: "oracle")
+            await server.expose(JournalingActor(journal: journal, actorSystem: server.actorSystem), as: "oracle")
         } body: { client, server in
-            try await body(client.resolve(Oracle.self, id: "oracle"), client, server)
+            try await body(client.resolve(JournalingActor.self, id: "oracle"), client, server)
         }
     }
 
@@ -58,7 +58,7 @@ private distributed actor Oracle {
         options.callTimeout = whose == "client" ? .seconds(3_600) : nil
         limits.callTimeout = whose == "server" ? .seconds(3_600) : .seconds(36_000)
         limits.maximumCallTimeout = .seconds(36_000)
-        try await withOracle(limits: limits, options: options) { (oracle, _, _) async throws -> Void in
+        try await withJournalingActor(limits: limits, options: options) { (oracle, _, _) async throws -> Void in
             let call = Task {
                 if whose == "task" {
                     try await withDeadline(.seconds(3_600)) { try await oracle.ponder() }
@@ -78,7 +78,7 @@ private distributed actor Oracle {
 
     @Test("a value within an interval arrives at its end, not before")
     func interval() async throws {
-        try await withOracle { oracle, _, _ in
+        try await withJournalingActor { oracle, _, _ in
             let filter = StreamFilter.path("").atMost(every: .seconds(3_600))
             var values = await oracle.observeAnswers(filter: filter, as: Int.self).makeAsyncIterator()
             #expect(await values.next() == 0)
@@ -93,7 +93,7 @@ private distributed actor Oracle {
 
     @Test("a client that answers pings stays connected for a day; a silent one is disconnected")
     func pings() async throws {
-        try await withOracle { oracle, client, server in
+        try await withJournalingActor { oracle, client, server in
             let silent = try await RawPeer.connect(#require(server.address))
             #expect(await server.connectionCount == 2)
             await silent.pauseReading()
@@ -114,13 +114,13 @@ private distributed actor Oracle {
         var limits = ServerLimits()
         limits.pingInterval = nil
         try await withTestServer(limits: limits, clock: clock) { [journal] server in
-            await server.expose(Oracle(journal: journal, actorSystem: server.actorSystem), as: "oracle")
+            await server.expose(JournalingActor(journal: journal, actorSystem: server.actorSystem), as: "oracle")
         } body: { test in
             var options = TrebuchetClient.Options()
             (options.reconnect.initialDelay, options.reconnect.maximumDelay) = (.seconds(3_600), .seconds(3_600))
             (options.callTimeout, options.pingInterval) = (nil, nil)
             let client = try await test.connect(options)
-            let oracle = try client.resolve(Oracle.self, id: "oracle")
+            let oracle = try client.resolve(JournalingActor.self, id: "oracle")
             #expect(try await oracle.answer() == 1)
             await test.kill()
             #expect(await eventually { client.connectionState.currentValue != .connected })
@@ -137,7 +137,7 @@ private distributed actor Oracle {
         var (limits, options) = (ServerLimits(), TrebuchetClient.Options())
         (limits.pingInterval, options.pingInterval) = (nil, nil)
         try await withTestServer(limits: limits, clock: clock) { [journal] server in
-            await server.expose(Oracle(journal: journal, actorSystem: server.actorSystem), as: "oracle")
+            await server.expose(JournalingActor(journal: journal, actorSystem: server.actorSystem), as: "oracle")
         } body: { [options] test in
             var faults = FaultyLink.Faults()
             faults.delay = .milliseconds(100)...(.milliseconds(100))
@@ -157,11 +157,11 @@ private distributed actor Oracle {
     func idle() async throws {
         try await withTestServer(clock: clock) { [journal] server in
             let system = server.actorSystem
-            server.expose(Oracle.self, as: "oracles/*", idle: .seconds(3_600)) { _ in
-                Oracle(journal: journal, actorSystem: system)
+            server.expose(JournalingActor.self, as: "oracles/*", idle: .seconds(3_600)) { _ in
+                JournalingActor(journal: journal, actorSystem: system)
             }
         } body: { client, server in
-            let oracle = try client.resolve(Oracle.self, id: "oracles/1")
+            let oracle = try client.resolve(JournalingActor.self, id: "oracles/1")
             try await oracle.look()
             await clock.advance(by: .seconds(3_000))
             #expect(server.actorCount == 1)
@@ -175,7 +175,7 @@ private distributed actor Oracle {
     func rates() async throws {
         var limits = ServerLimits()
         limits.callsPerConnectionRate = RateLimit(callsPerSecond: 1.0 / 3_600, burst: 1)
-        try await withOracle(limits: limits) { (oracle, _, _) async throws -> Void in
+        try await withJournalingActor(limits: limits) { (oracle, _, _) async throws -> Void in
             _ = try await oracle.answer()
             let refused = await #expect(throws: TrebuchetError.self) { _ = try await oracle.answer() }
             #expect(refused?.code == .rateLimited)
@@ -191,7 +191,7 @@ private distributed actor Oracle {
         var limits = ServerLimits()
         limits.recordedResponseTime = .seconds(3_600)
         limits.pingInterval = nil
-        try await withOracle(limits: limits) { (_, _, server) async throws -> Void in
+        try await withJournalingActor(limits: limits) { (_, _, server) async throws -> Void in
             let address = try #require(server.address)
             let first = try await RawPeer.connect(address)
             first.call("1", "oracle", "count()")
@@ -234,9 +234,9 @@ private distributed actor Oracle {
     }
 
     @Test("clocks of two tests are independent")
-    func apart() async throws {
+    func independentClocks() async throws {
         let other = TestTime()
-        try await withOracle { oracle, _, _ in
+        try await withJournalingActor { oracle, _, _ in
             let call = Task { try await oracle.ponder() }
             await journal.wait(for: "ponders")
             await other.advance(by: .seconds(86_400))

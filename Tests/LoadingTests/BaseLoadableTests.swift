@@ -220,12 +220,12 @@ import Testing
         let loader = BlockLoadable<Int> { 1 }
         var (first, second): ([LoadingState<Int>], [LoadingState<Int>]) = ([], [])
         for _ in 0..<3 {
-            _ = loader.follow { state in
+            _ = loader.addObserver { state in
                 first.append(state)
                 if state == .loading(nil) { loader.updateState(.loaded(1)) }
             }
         }
-        _ = loader.follow { second.append($0) }
+        _ = loader.addObserver { second.append($0) }
         loader.updateState(.loading(nil))
         #expect(first == [.loading(nil), .loading(nil), .loading(nil), .loaded(1), .loaded(1), .loaded(1)])
         #expect(second == [.loading(nil), .loaded(1)])

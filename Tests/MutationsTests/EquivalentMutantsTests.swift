@@ -38,11 +38,11 @@ struct EquivalentMutantsTests {
     @Test("an entry is matched by its file, function and lines, wherever they are")
     func matching() throws {
         let list = try EquivalentMutants(Self.list)
-        let slips = MutantFinder.slips(in: Self.source, file: "Sources/A/A.swift")
-        let listed = slips.filter { list.entry(for: $0, in: Self.source) != nil }
+        let mutants = MutantFinder.mutants(in: Self.source, file: "Sources/A/A.swift")
+        let listed = mutants.filter { list.entry(for: $0, in: Self.source) != nil }
         #expect(listed.map(\.kind) == [.moved, .moved, .unguarded])
         #expect(list.entry(for: listed[0], in: Self.source)?.reason == "Equal ones are the same.")
-        let elsewhere = MutantFinder.slips(in: Self.source, file: "Sources/A/B.swift")
+        let elsewhere = MutantFinder.mutants(in: Self.source, file: "Sources/A/B.swift")
         #expect(elsewhere.allSatisfy { list.entry(for: $0, in: Self.source) == nil })
     }
 
@@ -57,14 +57,14 @@ struct EquivalentMutantsTests {
     func entries() throws {
         let text = try String(contentsOf: Self.root.appending(path: "Tools/equivalent-mutants.txt"), encoding: .utf8)
         let list = try EquivalentMutants(text)
-        var sources: [String: (text: String, slips: [Mutant])] = [:]
+        var sources: [String: (text: String, mutants: [Mutant])] = [:]
         for entry in list.entries {
             if sources[entry.file] == nil {
                 let source = try String(contentsOf: Self.root.appending(path: entry.file), encoding: .utf8)
-                sources[entry.file] = (source, MutantFinder.slips(in: source, file: entry.file))
+                sources[entry.file] = (source, MutantFinder.mutants(in: source, file: entry.file))
             }
-            let (source, slips) = try #require(sources[entry.file])
-            let alike = slips.filter { $0.function == entry.function }
+            let (source, mutants) = try #require(sources[entry.file])
+            let alike = mutants.filter { $0.function == entry.function }
             #expect(
                 alike.contains { entry.describes($0, in: source) },
                 "\(entry.file) \(entry.function): \(entry.before)")

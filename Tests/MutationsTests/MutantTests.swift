@@ -6,11 +6,11 @@ import Testing
 private struct Row: CustomTestStringConvertible {
     let source: String
     /// The changed lines, without surrounding spaces; "" for a removed line.
-    let slips: [String]
+    let mutants: [String]
 
-    init(_ source: String, _ slips: String...) {
+    init(_ source: String, _ mutants: String...) {
         self.source = source
-        self.slips = slips
+        self.mutants = mutants
     }
 
     var testDescription: String { source }
@@ -18,8 +18,8 @@ private struct Row: CustomTestStringConvertible {
 
 @Suite("Mutants")
 struct MutantTests {
-    private static func slips(_ body: String) -> [Mutant] {
-        MutantFinder.slips(in: body, file: "Sources/A/B.swift")
+    private static func mutants(_ body: String) -> [Mutant] {
+        MutantFinder.mutants(in: body, file: "Sources/A/B.swift")
     }
 
     private static let bodies: [Row] = [
@@ -59,10 +59,10 @@ struct MutantTests {
     @Test("in a function's body each mutant changes one thing", arguments: bodies)
     private func changesOneThing(row: Row) {
         let source = "func f() {\n    \(row.source)\n}\n"
-        let slips = Self.slips(source)
-        let changes = slips.map { $0.difference(in: source) }
-        #expect(changes.map { $0.after.map { String($0.drop(while: { $0 == " " })) }.joined() } == row.slips)
-        #expect(slips.allSatisfy { $0.function == "f" && $0.line == 2 })
+        let mutants = Self.mutants(source)
+        let changes = mutants.map { $0.difference(in: source) }
+        #expect(changes.map { $0.after.map { String($0.drop(while: { $0 == " " })) }.joined() } == row.mutants)
+        #expect(mutants.allSatisfy { $0.function == "f" && $0.line == 2 })
     }
 
     @Test(
@@ -74,47 +74,47 @@ struct MutantTests {
             "struct A { var b: Int { @inlinable get { 5 } } }",
         ])
     func leftAlone(source: String) {
-        #expect(Self.slips(source).isEmpty)
+        #expect(Self.mutants(source).isEmpty)
     }
 
     @Test("a single expression that is a value is not removed")
     func values() {
-        #expect(Self.slips("func f() -> Int { g() }").isEmpty)
-        #expect(Self.slips("var f: Int { g() }").isEmpty)
-        #expect(Self.slips("func f() { g() }").map(\.kind) == [.uncalled])
-        #expect(Self.slips("var f: Int { get { g() } set { g() } }").map(\.kind) == [.uncalled])
+        #expect(Self.mutants("func f() -> Int { g() }").isEmpty)
+        #expect(Self.mutants("var f: Int { g() }").isEmpty)
+        #expect(Self.mutants("func f() { g() }").map(\.kind) == [.uncalled])
+        #expect(Self.mutants("var f: Int { get { g() } set { g() } }").map(\.kind) == [.uncalled])
     }
 
     @Test("a closure's only call is removed where its value is unused")
     func closures() {
-        #expect(Self.slips("func f() { run { g() } }").map(\.kind) == [.uncalled, .uncalled])
-        #expect(Self.slips("func f() { run(then: { g() }) }").map(\.kind) == [.uncalled, .uncalled])
-        #expect(Self.slips("func f() { h = run { g() } }").isEmpty)
-        #expect(Self.slips("func f() { h = run { g(); h() } }").count == 2)
+        #expect(Self.mutants("func f() { run { g() } }").map(\.kind) == [.uncalled, .uncalled])
+        #expect(Self.mutants("func f() { run(then: { g() }) }").map(\.kind) == [.uncalled, .uncalled])
+        #expect(Self.mutants("func f() { h = run { g() } }").isEmpty)
+        #expect(Self.mutants("func f() { h = run { g(); h() } }").count == 2)
     }
 
     @Test("a mutant names its enclosing declarations, and its index among equal ones")
     func names() {
-        let slips = Self.slips("extension A.B { struct C { let d = 5; func e() { let x = 5, y = 5 } } }")
-        #expect(slips.map(\.function) == ["A.B.C.d", "A.B.C.e", "A.B.C.e"])
-        #expect(slips.map(\.occurrence) == [0, 0, 1])
+        let mutants = Self.mutants("extension A.B { struct C { let d = 5; func e() { let x = 5, y = 5 } } }")
+        #expect(mutants.map(\.function) == ["A.B.C.d", "A.B.C.e", "A.B.C.e"])
+        #expect(mutants.map(\.occurrence) == [0, 0, 1])
     }
 
     @Test("mutants are sampled by the seed alone, from all files and kinds, without overlap")
     func sample() {
-        let slips = (1...9).flatMap { file in
-            MutantFinder.slips(
+        let mutants = (1...9).flatMap { file in
+            MutantFinder.mutants(
                 in: "func f() {\n" + (1...20).map { "    if a < \($0) { g(\($0)) }\n" }.joined() + "}",
                 file: "Sources/A/\(file).swift")
         }
-        let drawn = Sample.draw(40, from: slips, seed: 7)
-        #expect(drawn == Sample.draw(40, from: slips, seed: 7))
-        #expect(drawn != Sample.draw(40, from: slips, seed: 8))
+        let drawn = Sample.draw(40, from: mutants, seed: 7)
+        #expect(drawn == Sample.draw(40, from: mutants, seed: 7))
+        #expect(drawn != Sample.draw(40, from: mutants, seed: 8))
         #expect(Set(drawn.map(\.file)).count == 9)
         #expect(Set(drawn.map(\.kind)).count == 4)
         #expect((34...40).contains(drawn.count))
         #expect(Set(drawn.map { "\($0.file) \($0.range)" }).count == drawn.count)
-        #expect(Sample.draw(1_000, from: slips, seed: 7).count == slips.count - 9 * 20)
+        #expect(Sample.draw(1_000, from: mutants, seed: 7).count == mutants.count - 9 * 20)
     }
 }
 
@@ -123,28 +123,31 @@ struct SchemataTests {
     /// All mutants of a source at once, in order; of two at one position the first.
     private static func rewritten(_ source: String) -> String {
         var places: Set<Range<Int>> = []
-        let slips = MutantFinder.slips(in: source, file: "Sources/A/B.swift").filter {
+        let mutants = MutantFinder.mutants(in: source, file: "Sources/A/B.swift").filter {
             places.insert($0.range).inserted
         }
         return Schemata(
             source: source,
-            slips: Dictionary(uniqueKeysWithValues: slips.enumerated().map { ($0.offset + 1, $0.element) })
+            mutants: Dictionary(uniqueKeysWithValues: mutants.enumerated().map { ($0.offset + 1, $0.element) })
         )
         .text
     }
 
     static let rows = [
-        ("if a < b {}", "if (isSlipping(1) ? (a >= b) : (a < b)) {}"),
+        ("if a < b {}", "if (isMutantActive(1) ? (a >= b) : (a < b)) {}"),
         (
             "guard a, try b() else { return }",
-            "guard (isSlipping(1) ? true : (a)), (isSlipping(1) ? true : (try b())) else { return }"
+            "guard (isMutantActive(1) ? true : (a)), (isMutantActive(1) ? true : (try b())) else { return }"
         ),
-        ("guard let a, b else { return }", "guard let a, (isSlipping(1) ? true : (b)) else { return }"),
-        ("if a {} else {}", "if (isSlipping(1) ? !(a) : (a)) {} else {}"),
-        ("try await a.b()", "if !isSlipping(1) { try await a.b() }"),
-        ("return 5", "return (isSlipping(1) ? 6 : 5)"),
-        ("a(5)", "if !isSlipping(1) { a((isSlipping(2) ? 6 : 5)) }"),
-        ("if a < 5 {}", "if (isSlipping(1) ? (a >= (isSlipping(2) ? 6 : 5)) : (a < (isSlipping(2) ? 6 : 5))) {}"),
+        ("guard let a, b else { return }", "guard let a, (isMutantActive(1) ? true : (b)) else { return }"),
+        ("if a {} else {}", "if (isMutantActive(1) ? !(a) : (a)) {} else {}"),
+        ("try await a.b()", "if !isMutantActive(1) { try await a.b() }"),
+        ("return 5", "return (isMutantActive(1) ? 6 : 5)"),
+        ("a(5)", "if !isMutantActive(1) { a((isMutantActive(2) ? 6 : 5)) }"),
+        (
+            "if a < 5 {}",
+            "if (isMutantActive(1) ? (a >= (isMutantActive(2) ? 6 : 5)) : (a < (isMutantActive(2) ? 6 : 5))) {}"
+        ),
     ]
 
     @Test("each mutant is compiled in behind a condition, also inside another one", arguments: rows)
@@ -154,15 +157,16 @@ struct SchemataTests {
 
     @Test("without mutants nothing is changed")
     func none() {
-        #expect(Schemata(source: "let a = \"ä\" // 5\n", slips: [:]).text == "let a = \"ä\" // 5\n")
+        #expect(Schemata(source: "let a = \"ä\" // 5\n", mutants: [:]).text == "let a = \"ä\" // 5\n")
     }
 
     @Test("a compiler error is attributed to the mutants around its line, else to the nearest")
     func suspects() {
         let source = "func f() {\n    a(\n        5)\n\n\n\n    b()\n}\n"
-        let slips = MutantFinder.slips(in: source, file: "Sources/A/B.swift")
+        let mutants = MutantFinder.mutants(in: source, file: "Sources/A/B.swift")
         let schemata = Schemata(
-            source: source, slips: Dictionary(uniqueKeysWithValues: slips.enumerated().map { ($0.offset, $0.element) }))
+            source: source,
+            mutants: Dictionary(uniqueKeysWithValues: mutants.enumerated().map { ($0.offset, $0.element) }))
         #expect(Set(schemata.suspects(line: 3)) == [0, 1])
         #expect(schemata.suspects(line: 2) == [0])
         #expect(schemata.suspects(line: 6) == [2])

@@ -144,7 +144,7 @@ import Transports
     @Test(
         "after the local end closed, a peer that neither reads nor closes is dropped after 5 s", .timeLimit(.minutes(5))
     )
-    func patience() async throws {
+    func callTimeout() async throws {
         let reactor = try ReactorGroup.servers().reactors[0]
         let (stream, done) = AsyncStream.makeStream(of: Bool.self)
         let peer = try await connect(reactor) {
@@ -163,7 +163,7 @@ import Transports
     }
 
     @Test("after the local end closed, a limited number of bytes is discarded, then the connection ends")
-    func thrownAway() async throws {
+    func discardedInput() async throws {
         let reactor = try ReactorGroup.servers().reactors[0]
         let (stream, done) = AsyncStream.makeStream(of: Bool.self)
         let peer = try await connect(reactor) {

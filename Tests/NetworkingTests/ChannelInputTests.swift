@@ -199,7 +199,7 @@ struct ChannelInputTests {
     }
 
     @Test("later input is discarded, up to the limit", arguments: [(10, true), (11, false)])
-    func thrownAway(count: Int, isKept: Bool) async throws {
+    func discardedInput(count: Int, isKept: Bool) async throws {
         let rig = try await ChannelRig()
         await rig.on {
             // Paused or not, input is read and discarded.
@@ -230,7 +230,7 @@ struct ChannelInputTests {
     }
 
     @Test("a peer that does not close its side is dropped after 5 s", arguments: [false, true])
-    func patience(isFull: Bool) async throws {
+    func pauseLimit(isFull: Bool) async throws {
         let rig = try await ChannelRig()
         let begun = ContinuousClock.now
         await rig.on {

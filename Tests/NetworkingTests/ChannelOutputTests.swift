@@ -170,7 +170,7 @@ struct ChannelOutputTests {
     // MARK: Buffered output
 
     @Test("output that the socket accepts at once leaves the queue empty")
-    func nothingHeld() async throws {
+    func retainsNothing() async throws {
         let rig = try await ChannelRig()
         await rig.on { rig.write(100) }
         #expect(rig.take()?.count == 100)
@@ -263,7 +263,7 @@ struct ChannelOutputTests {
     }
 
     @Test("a peer that receives as much gets the same time again, and a peer with less pending has no limit")
-    func slowButTaking() async throws {
+    func slowButReading() async throws {
         let rig = try await ChannelRig(limits: ChannelLimits(sharedBytes: 20_000, sharedPatience: .seconds(10)))
         let channel = rig.channel
         await rig.on {

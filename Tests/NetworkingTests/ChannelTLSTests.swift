@@ -86,7 +86,7 @@ struct ChannelTLSTests {
     }
 
     @Test("a broken connection is an error, whatever input is left")
-    func brokenOff() async throws {
+    func interruptedHandshake() async throws {
         let rig = try await ChannelRig(isStarted: false)
         let client = try await Client(rig)
         await client.begin()

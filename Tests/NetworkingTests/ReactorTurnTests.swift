@@ -78,7 +78,7 @@ import Transports
     }
 
     /// Queues itself in the line a number of times.
-    private final class Liner: Resumable, @unchecked Sendable {
+    private final class RequeuingResumable: Resumable, @unchecked Sendable {
         private let reactor: Reactor
         private let log: Log
         private var left: Int
@@ -98,7 +98,7 @@ import Transports
         let log = Log()
         await reactor.perform {
             for number in 1...3 { reactor.scheduleLongStep(Stepper(number, steps: 2, reactor, log)) }
-            reactor.scheduleResume(Liner(times: 5, reactor, log))
+            reactor.scheduleResume(RequeuingResumable(times: 5, reactor, log))
         }
         #expect(await eventually { log.entries.withLock { $0.count } == 11 })
         let entries = log.entries.withLock { $0 }
@@ -114,13 +114,13 @@ import Transports
         init() { reads = Atomic(0) }
         func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
             reads.add(1, ordering: .relaxed)
-            burn()
+            useProcessorTime()
         }
         func channelDidBecomeWritable(_ channel: ByteChannel) {}
         func channelDidClose(_ channel: ByteChannel, error: TransportError?) {}
     }
 
-    private static func burn() {
+    private static func useProcessorTime() {
         let end = MonotonicClock.now + 200_000
         while MonotonicClock.now < end {}
     }
@@ -148,7 +148,7 @@ import Transports
         // and sockets, which are each read once a turn, get more. Only one undisturbed attempt is needed.
         for _ in 0..<20 where fewest >= 1_500 {
             let before = burner.reads.load(ordering: .relaxed)
-            reactor.execute { for _ in 0..<200 { reactor.execute { Self.burn() } } }
+            reactor.execute { for _ in 0..<200 { reactor.execute { Self.useProcessorTime() } } }
             await reactor.perform {}
             // This one is queued behind all of them.
             await reactor.perform {}

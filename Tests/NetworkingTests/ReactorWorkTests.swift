@@ -122,7 +122,7 @@ struct ReactorWorkTests {
     }
 
     @Test("resumables run in order, each once")
-    func line() async throws {
+    func queueOrder() async throws {
         let reactor = try Reactor(name: "test-line")
         let log = Log()
         await reactor.perform {
@@ -133,7 +133,7 @@ struct ReactorWorkTests {
         #expect(log.all == ["0", "1", "2", "3", "4"])
     }
 
-    private static func burn() {
+    private static func useProcessorTime() {
         let end = MonotonicClock.now + 50_000
         while MonotonicClock.now < end {}
     }
@@ -150,7 +150,7 @@ struct ReactorWorkTests {
             self.done = done
         }
         func resume() {
-            ReactorWorkTests.burn()
+            ReactorWorkTests.useProcessorTime()
             rounds -= 1
             if rounds > 0 { reactor.scheduleResume(self) } else { done.record("done") }
         }
@@ -169,7 +169,7 @@ struct ReactorWorkTests {
             for number in 1...200 {
                 let isLast = number == 200
                 let work: @Sendable () -> Void = {
-                    Self.burn()
+                    Self.useProcessorTime()
                     if isLast { done.record("done") }
                 }
                 switch part {
@@ -199,7 +199,7 @@ struct ReactorWorkTests {
     }
 
     @Test("a reactor's clock is held until all holders have released it")
-    func heldTime() throws {
+    func stoppedClock() throws {
         let reactor = try Reactor(name: "test-hold")
         var held = [reactor.isTimeHeld]
         for isHeld in [true, true, false, false] {

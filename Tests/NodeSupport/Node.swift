@@ -22,14 +22,15 @@ package final class Node: Sendable {
     ///   - log: receives the lines of its log.
     ///   - expose: exposes actors on it, before it listens.
     package init(
-        _ name: String, _ engine: MemoryEngine, through way: (any ClusterEngine)? = nil, access: AccessPolicy = .open,
+        _ name: String, _ engine: MemoryEngine, through engineRoute: (any ClusterEngine)? = nil,
+        access: AccessPolicy = .open,
         limits: ServerLimits = ServerLimits(), settings: ClusterMemberSettings = Node.settings,
         clock: ManualEngineClock? = nil, isReached: Bool = false, afterDataLoss: DataLossPolicy = .end,
         store: (any StateStore)? = nil,
         log: @escaping @Sendable (String) -> Void = { _ in }, exposing expose: (TrebuchetServer) -> Void
     ) throws {
         membership = try ClusterMembership(
-            of: name, at: way ?? engine, settings: settings,
+            of: name, at: engineRoute ?? engine, settings: settings,
             address: isReached ? NodeAddress(host: "127.0.0.1", port: 0) : nil, dataLossPolicy: afterDataLoss
         ) { clock.map { ($0.milliseconds + 3_600_000) * 1_000_000 } ?? MonotonicClock.nowWithSleep }
         member = membership.member

@@ -151,7 +151,7 @@ import TrebuchetTesting
     }
 
     @Test("an unresponsive reactor is named")
-    func held() async throws {
+    func blockedReactor() async throws {
         // The clock has separate threads: no other test is blocked.
         try await withTestServer(clock: TestTime(reactors: 2)) { server in
             await server.expose(BlockingActor(actorSystem: server.actorSystem), as: "holder")
@@ -170,18 +170,18 @@ import TrebuchetTesting
     }
 
     @Test("readiness is reported within 2 seconds, even when all reactors are blocked")
-    func allHeld() async throws {
+    func allReactorsBlocked() async throws {
         try await withTestServer(store: MemoryStore(), clock: TestTime(reactors: 8)) { _ in
         } body: { _, server async throws in
             let gate = ThreadSemaphore()
             for shard in server.shards { shard.reactor.execute { gate.wait() } }
             let began = ContinuousClock.now
             let checks = await server.readiness()
-            let took = ContinuousClock.now - began
+            let duration = ContinuousClock.now - began
             for _ in server.shards { gate.signal() }
             #expect(checks.contains { $0.name == "reactors" && $0.failureReason?.split(separator: ",").count == 8 })
             // In sequence they would take 16 s, and 16 s more for their writes; a busy machine needs some time as well.
-            #expect(took < .seconds(12), "it took \(took)")
+            #expect(duration < .seconds(12), "it took \(duration)")
         }
     }
 
@@ -248,7 +248,7 @@ import TrebuchetTesting
     func strange(text: String, wanted: String) async throws {
         try await withAdmin { _, _, address in
             let peer = try RawPeer(address)
-            peer.say(text)
+            peer.writeText(text)
             #expect(status(await peer.readAll()) == wanted)
             #expect(try await get("/livez", address) == "200")
         }
@@ -259,7 +259,7 @@ import TrebuchetTesting
         let clock = TestTime()
         try await withAdmin(clock: clock) { _, _, address async throws in
             let (silent, slow) = (try RawPeer(address), try RawPeer(address))
-            slow.say("GET /metrics HTTP/1.1\r\nHost: loc")
+            slow.writeText("GET /metrics HTTP/1.1\r\nHost: loc")
             // Its response shows that both earlier connections have been accepted.
             #expect(try await get("/livez", address) == "200")
             await clock.advance(by: .seconds(11))
@@ -288,7 +288,7 @@ import TrebuchetTesting
         try await withAdmin { client, _, address in
             let peer = try RawPeer(address, receiveBuffer: 4_096)
             // More requests than the server answers without a read.
-            for _ in 0..<500 where peer.say("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n") < 0 { break }
+            for _ in 0..<500 where peer.writeText("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n") < 0 { break }
             let shelf = try client.resolve(Shelf.self, id: "shelf")
             for number in 1...20 { #expect(try await shelf.put("a") == number) }
             #expect(try await get("/metrics", address) == "200")

@@ -9,7 +9,7 @@ import Testing
     func buckets() {
         let counts = ShardMetrics()
         for time in [0, 50_000, 50_001, 10_000_000_000, 10_000_000_001, 1 << 40] as [UInt64] {
-            counts.count(.storeWrites, took: time)
+            counts.count(.storeWrites, duration: time)
         }
         let times = counts.sum.times(of: .storeWrites)
         #expect(times.buckets.count == DurationBuckets.bounds.count + 1)
@@ -24,10 +24,10 @@ import Testing
     @Test("calls counted together all count as quick when their total is quick, and otherwise one of them does not")
     func together() {
         let counts = ShardMetrics()
-        counts.count(row: 5, 16, took: 50_000)
+        counts.count(row: 5, 16, duration: 50_000)
         #expect(counts.sum.times(row: 5)?.buckets[0] == 16)
-        counts.count(row: 5, 16, took: 300_000)
-        counts.count(row: 5, 1, took: 300_000)
+        counts.count(row: 5, 16, duration: 300_000)
+        counts.count(row: 5, 1, duration: 300_000)
         let times = counts.sum.times(row: 5)
         #expect(times?.buckets[0] == 31)
         #expect(times?.buckets[3] == 2)
@@ -37,11 +37,11 @@ import Testing
     @Test("rows are created at first use, keep earlier counts, and are limited in number")
     func rows() {
         let counts = ShardMetrics()
-        counts.count(row: 3, took: 7)
-        counts.count(row: 900, took: 1)
-        counts.count(row: 3, took: 8)
-        counts.count(row: ShardMetrics.maximumRows, took: 1)
-        counts.count(row: .max, took: 1)
+        counts.count(row: 3, duration: 7)
+        counts.count(row: 900, duration: 1)
+        counts.count(row: 3, duration: 8)
+        counts.count(row: ShardMetrics.maximumRows, duration: 1)
+        counts.count(row: .max, duration: 1)
         let sum = counts.sum
         #expect(sum.times(row: 3)?.sum == 15)
         #expect(sum.times(row: 900)?.count == 1)
@@ -58,7 +58,7 @@ import Testing
         many.count(.connectionsOpened, 2)
         many.countRefusal(by: "streams")
         many.countRefusal(by: "filters")
-        many.count(row: 50, took: 60_000)
+        many.count(row: 50, duration: 60_000)
         for (one, other) in [(few, many), (many, few)] {
             var sum = MetricTotals()
             sum.merge(one.sum)
@@ -74,7 +74,7 @@ import Testing
         let numbers = MethodHistogramIndex.all.map(\.number)
         #expect(Set(numbers).count == numbers.count)
         #expect(numbers.allSatisfy { $0 >= TimedOperation.allCases.count })
-        #expect(Set(Metric.codes.map(\.figure)).count == Metric.codes.count)
+        #expect(Set(Metric.codes.map(\.metric)).count == Metric.codes.count)
         #expect(Metric.error("timeout") == .timeout)
         #expect(Metric.error("an app's own") == .otherError)
     }

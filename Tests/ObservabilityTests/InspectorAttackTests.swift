@@ -149,7 +149,7 @@ import TrebuchetTesting
                 ),
             ] {
                 let peer = try RawPeer(rig.address)
-                peer.say(text)
+                peer.writeText(text)
                 #expect(InspectorRig.status(await peer.readAll()) == status, "\(text)")
             }
             #expect(try await rig.json("/inspect/actors")["all"].count == 1)

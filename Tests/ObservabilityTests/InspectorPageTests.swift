@@ -162,7 +162,7 @@ import TrebuchetTesting
             func upgrade(_ protocols: String, host: String = "localhost", _ fields: String...) async throws -> String {
                 let peer = try RawPeer(rig.address)
                 let lines = ["Host: \(host)", "Sec-WebSocket-Protocol: \(protocols)"] + fields
-                peer.say(
+                peer.writeText(
                     "GET / HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
                         + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\(lines.joined(separator: "\r\n"))\r\n\r\n")
                 return await peer.readHead()

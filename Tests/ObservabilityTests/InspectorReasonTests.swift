@@ -62,10 +62,10 @@ distributed actor PatchedStateActor {
         } _: { client, server, rig async throws in
             _ = try await rig.json("/inspect/connections")
             var peer: RawPeer? = try RawPeer(try #require(server.address), receiveBuffer: 4_096)
-            peer?.say(Self.upgrade())
+            peer?.writeText(Self.upgrade())
             _ = await peer?.readHead()
             let observes = #"{"callID":"1","actorID":"slate","targetIdentifier":"observeLines"}"#
-            peer?.say(message: #"{"type":"invocation","payload":\#(observes)}"#)
+            peer?.writeText(message: #"{"type":"invocation","payload":\#(observes)}"#)
             var connection: InspectedValue?
             #expect(
                 try await eventually {
@@ -119,10 +119,10 @@ distributed actor PatchedStateActor {
         try await InspectorRig.with(writes: true) { client, server, rig async throws in
             _ = try await rig.json("/inspect/connections")
             let peer = try RawPeer(try #require(server.address))
-            peer.say(Self.upgrade())
+            peer.writeText(Self.upgrade())
             _ = await peer.readHead()
             // An extended length for a payload that needs none.
-            peer.say([0x81, 0xFE, 0, 1, 0, 0, 0, 0, 0x20])
+            peer.writeText([0x81, 0xFE, 0, 1, 0, 0, 0, 0, 0x20])
             _ = await peer.readAll()
             let other = TrebuchetClient(
                 transport: .webSocket(host: "127.0.0.1", port: try #require(server.address).port))

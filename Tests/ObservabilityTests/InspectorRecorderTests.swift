@@ -39,7 +39,7 @@ import TrebuchetTesting
     }
 
     @Test("actors whose names look the same and have different bytes are separate")
-    func sameLook() async throws {
+    func sameQuery() async throws {
         let names = ["Ren\u{e9}", "Rene\u{301}"]
         try await InspectorRig.with { server in
             for name in names { await server.expose(Shelf(actorSystem: server.actorSystem), as: name) }
@@ -192,7 +192,7 @@ import TrebuchetTesting
     }
 
     @Test("inspection has no side effects: an idle actor is deactivated even while it is inspected")
-    func lookingKeeps() async throws {
+    func queriesExtendRecording() async throws {
         let clock = TestTime()
         try await InspectorRig.with(clock: clock) { server in
             server.expose(Shelf.self, as: "shelves/*", idle: .seconds(1), discarding: true) { [weak server] _ in
@@ -236,7 +236,7 @@ import TrebuchetTesting
     }
 
     @Test("events of other reactors are recorded while the first one is blocked")
-    func heldReactor() async throws {
+    func blockedReactor() async throws {
         try await withTestServer(clock: TestTime(reactors: 2)) { _ in
         } body: { _, server async throws in
             let recorder = InspectorRecorder(server.context.events, on: server.shards)
@@ -248,7 +248,7 @@ import TrebuchetTesting
             func tell(_ number: UInt64) {
                 let call = ServerEvent.Call(number: number, peer: peer, actor: "a", type: "A", method: "f()")
                 server.context.events.emit(.callStarted(call))
-                server.context.events.emit(.callEnded(call, took: .zero, error: nil))
+                server.context.events.emit(.callEnded(call, duration: .zero, error: nil))
             }
             for number in 1...300 as ClosedRange<UInt64> { tell(number) }
             #expect(recorder.pauses == 1)

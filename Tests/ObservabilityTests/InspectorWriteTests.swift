@@ -10,7 +10,7 @@ import TrebuchetTesting
     private func post(_ path: String, _ rig: InspectorRig, _ fields: String...) async throws -> String {
         let peer = try RawPeer(rig.address)
         let token = "Authorization: Bearer \(rig.inspector.token)"
-        peer.say(
+        peer.writeText(
             "POST \(path) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\(([token] + fields).joined(separator: "\r\n"))\r\n\r\n"
         )
         return await peer.readAll()

@@ -15,8 +15,8 @@ import Testing
     private static var text: String {
         let counts = ShardMetrics()
         for figure in Metric.allCases { counts.count(figure) }
-        for work in TimedOperation.allCases { counts.count(work, took: 1_000_000) }
-        counts.count(row: 20, took: 5)
+        for work in TimedOperation.allCases { counts.count(work, duration: 1_000_000) }
+        counts.count(row: 20, duration: 5)
         counts.countRefusal(by: "callsPerConnection")
         var list = MetricList()
         list.counts.merge(counts.sum)

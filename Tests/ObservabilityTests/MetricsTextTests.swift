@@ -15,8 +15,8 @@ import Testing
         text.appendMetric("c", .gauge, "Two.", [(["x": "1", "y": "a\"b\\c\nd"], 1), (["x": "2", "y": ""], 1e16)])
         text.appendMetric("none", .gauge, "None.", [(MetricsText.Labels, Double)]())
         let counts = ShardMetrics()
-        counts.count(.storeWrites, took: 1)
-        counts.count(.storeWrites, took: 60_000)
+        counts.count(.storeWrites, duration: 1)
+        counts.count(.storeWrites, duration: 60_000)
         text.appendHistograms("d_seconds", "Times.", [([:], counts.sum.times(of: .storeWrites))])
         let lines = text.text.split(separator: "\n").map(String.init)
         #expect(
@@ -39,8 +39,8 @@ import Testing
     @Test("two types with one name are one series, and a method without calls has none")
     func merged() {
         let counts = ShardMetrics()
-        counts.count(row: 10, took: 1)
-        counts.count(row: 11, took: 2)
+        counts.count(row: 10, duration: 1)
+        counts.count(row: 11, duration: 2)
         var list = MetricList()
         list.counts.merge(counts.sum)
         let rows = [(10, "a()"), (11, "a()"), (12, "b()")].map {
@@ -72,8 +72,8 @@ import Testing
     func promtool() async throws {
         let counts = ShardMetrics()
         for figure in Metric.allCases { counts.count(figure) }
-        for work in TimedOperation.allCases { counts.count(work, took: 1_000_000) }
-        counts.count(row: 20, took: 5)
+        for work in TimedOperation.allCases { counts.count(work, duration: 1_000_000) }
+        counts.count(row: 20, duration: 5)
         counts.countRefusal(by: "callsPerConnection")
         var list = MetricList()
         list.counts.merge(counts.sum)

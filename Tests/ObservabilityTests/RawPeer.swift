@@ -30,19 +30,19 @@ final class RawPeer: Sendable {
 
     /// Sends as many of the bytes as the peer accepts.
     @discardableResult
-    func say(_ text: String) -> Int {
+    func writeText(_ text: String) -> Int {
         let bytes = Array(text.utf8)
         return bytes.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
     }
 
     /// Sends a client message as a text frame with its length.
-    func say(message text: String) {
+    func writeText(message text: String) {
         let count = text.utf8.count
         let length: [UInt8] = count < 126 ? [0x80 | UInt8(count)] : [0xFE, UInt8(count >> 8), UInt8(count & 0xFF)]
-        say([0x81] + length + [0, 0, 0, 0] + Array(text.utf8))
+        writeText([0x81] + length + [0, 0, 0, 0] + Array(text.utf8))
     }
 
-    func say(_ bytes: [UInt8]) {
+    func writeText(_ bytes: [UInt8]) {
         _ = bytes.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
     }
 
@@ -80,7 +80,7 @@ final class RawPeer: Sendable {
     ) async throws -> String {
         let peer = try RawPeer(address)
         let lines = (["Host: \(host)", "Connection: close"] + fields).map { $0 + "\r\n" }.joined()
-        peer.say("\(method) \(path) HTTP/1.1\r\n\(lines)\r\n")
+        peer.writeText("\(method) \(path) HTTP/1.1\r\n\(lines)\r\n")
         return await peer.readAll()
     }
 }

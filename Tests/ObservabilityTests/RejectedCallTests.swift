@@ -38,7 +38,8 @@ import TrebuchetTesting
     func longLines() {
         var ring = RecentCallBuffer()
         let lines = [
-            ServerEvent.logMessage(.notice, Self.long), .storeWriteCompleted(actors: 1, took: .zero, error: Self.long),
+            ServerEvent.logMessage(.notice, Self.long),
+            .storeWriteCompleted(actors: 1, duration: .zero, error: Self.long),
             .connectionRejected(address: nil, status: 400, reason: Self.long),
         ]
         for line in lines { ring.recordEvent(line) }
@@ -54,7 +55,7 @@ import TrebuchetTesting
     }
 
     @Test("a call of an unknown method and one with the wrong number of arguments are reported")
-    func told() async throws {
+    func reportedReason() async throws {
         let listener = RecordingEventHandler(.calls)
         try await InspectorRig.with { server in
             server.addEventHandler(listener)

@@ -32,7 +32,7 @@ import TrebuchetTesting
         #expect(listener.calls.allSatisfy { $0.actor == "shelf" && $0.type == "ObservabilityTests.Shelf" })
         #expect(Set(listener.calls.map(\.peer.connection)).count == 1)
         let errors = listener.events.compactMap { event -> TrebuchetError.Code?? in
-            if case .callEnded(_, let took, let error) = event, took > .zero { .some(error) } else { nil }
+            if case .callEnded(_, let duration, let error) = event, duration > .zero { .some(error) } else { nil }
         }
         #expect(errors == [nil, nil, .application])
         #expect(!"\(listener.events)".contains("secret"))
@@ -122,7 +122,7 @@ import TrebuchetTesting
             switch event {
             case .connectionOpened(let peer): "opened \(peer.connection) \(peer.address?.host ?? "-")"
             case .authenticated(let peer): "\(peer.connection) is \(peer.principal ?? "nobody")"
-            case .connectionClosed(let peer, let lasted, _): "closed \(peer.connection) \(lasted > .zero)"
+            case .connectionClosed(let peer, let duration, _): "closed \(peer.connection) \(duration > .zero)"
             default: "\(event)"
             }
         }

@@ -26,7 +26,7 @@ import TrebuchetTesting
 
     @Test("a line has time, level, message and fields, as text and as JSON")
     func formats() throws {
-        let record = try #require(LogRecord(.callEnded(call, took: .milliseconds(1_500), error: .timeout)))
+        let record = try #require(LogRecord(.callEnded(call, duration: .milliseconds(1_500), error: .timeout)))
         let time = LogTime.text(seconds: 1_777_636_800, milliseconds: 7)
         #expect(time == "2026-05-01T12:00:00.007Z")
         #expect(

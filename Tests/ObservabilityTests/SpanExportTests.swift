@@ -18,10 +18,10 @@ import TrebuchetTesting
 
         func exporter(_ url: String, _ change: (inout OTLPExporter.Timeouts) -> Void = { _ in }) throws -> OTLPExporter
         {
-            var pace = OTLPExporter.Timeouts()
-            (pace.gathering, pace.afterFailure) = (.milliseconds(10), .milliseconds(20))
-            change(&pace)
-            return try OTLPExporter(url: url, pace: pace) { line in self.texts.withLock { $0.append(line) } }
+            var timeouts = OTLPExporter.Timeouts()
+            (timeouts.gathering, timeouts.afterFailure) = (.milliseconds(10), .milliseconds(20))
+            change(&timeouts)
+            return try OTLPExporter(url: url, timeouts: timeouts) { line in self.texts.withLock { $0.append(line) } }
         }
 
         /// The number of spans that its lines count as lost.

@@ -50,7 +50,7 @@ import Testing
         #expect(received.count == 3 * count)
         // The new one, and the one before.
         #expect(population.most <= 2)
-        #expect(subject.outlet.wavesUnderWay.isEmpty && subject.outlet.inletCount == 1)
+        #expect(subject.outlet.activeWaves.isEmpty && subject.outlet.inletCount == 1)
         withExtendedLifetime(subscriptions) {}
     }
 
@@ -67,7 +67,7 @@ import Testing
         #expect((17...19).contains(population.most), "\(population.most)")
         gate.update(true)
         for await number in last.stream where number == count - 1 { break }
-        #expect(subject.outlet.wavesUnderWay.isEmpty)
+        #expect(subject.outlet.activeWaves.isEmpty)
         withExtendedLifetime(subscription) {}
     }
 

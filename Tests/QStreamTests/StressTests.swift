@@ -13,7 +13,7 @@ import Testing
     private let readers = 50
 
     /// The duration of the readers' activity.
-    enum Extent: Sendable, CustomTestStringConvertible {
+    enum RunLength: Sendable, CustomTestStringConvertible {
         case rounds(Int)
         case time(Duration)
 
@@ -24,7 +24,7 @@ import Testing
             }
         }
 
-        func goesOn(_ round: Int, since start: ContinuousClock.Instant) -> Bool {
+        func continues(_ round: Int, since start: ContinuousClock.Instant) -> Bool {
             switch self {
             case .rounds(let count): round < count
             case .time(let duration): ContinuousClock.now - start < duration
@@ -32,12 +32,12 @@ import Testing
         }
     }
 
-    private static var extents: [Extent] { [.rounds(12)] + (isLong ? [.time(.seconds(10))] : []) }
+    private static var runLengths: [RunLength] { [.rounds(12)] + (isLong ? [.time(.seconds(10))] : []) }
 
     @Test(
         "values arrive in the order of sending, none is lost or inconsistent, no reader is stuck, nothing is retained",
-        arguments: extents)
-    func stress(extent: Extent) async {
+        arguments: runLengths)
+    func stress(runLength: RunLength) async {
         let wires = await StressWires(writers: writers)
         let start = ContinuousClock.now
         let received = await withTaskGroup { writing in
@@ -55,7 +55,7 @@ import Testing
                     reading.addTask {
                         var random = RandomSource(seed: UInt64(reader))
                         var (round, received) = (0, 0)
-                        while extent.goesOn(round, since: start) {
+                        while runLength.continues(round, since: start) {
                             // Each in turn: the rounds of a short run cover all kinds.
                             let kind = StressReader.Kind.allCases[(reader + round) % StressReader.Kind.allCases.count]
                             let log = await StressReader(kind: kind, wires: wires).read(

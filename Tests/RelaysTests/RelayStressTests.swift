@@ -13,7 +13,7 @@ import Testing
     private let readers = 50
 
     /// The duration of the readers' activity.
-    private enum Extent: Sendable, CustomTestStringConvertible {
+    private enum RunLength: Sendable, CustomTestStringConvertible {
         case rounds(Int)
         case time(Duration)
 
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    private static func extents(rounds: Int) -> [Extent] {
+    private static func runLengths(rounds: Int) -> [RunLength] {
         [.rounds(rounds)] + (isLong ? [.time(.seconds(10))] : [])
     }
 
@@ -37,10 +37,10 @@ import Testing
 
     @Test(
         "a state relay gives no value out of order, leaves no reader behind and leaks no slot",
-        arguments: extents(rounds: 40))
-    private func state(extent: Extent) async {
+        arguments: runLengths(rounds: 40))
+    private func state(runLength: RunLength) async {
         let relay = StateRelay(Sample(written: Array(repeating: 0, count: writers)))
-        let reads = await run(extent) { writer, _ in
+        let reads = await run(runLength) { writer, _ in
             relay.update { sample in
                 sample.version += 1
                 sample.written[writer] += 1
@@ -73,10 +73,10 @@ import Testing
 
     @Test(
         "an event relay keeps each sender's order, leaves no reader behind and leaks no slot",
-        arguments: extents(rounds: 12))
-    private func events(extent: Extent) async {
+        arguments: runLengths(rounds: 12))
+    private func events(runLength: RunLength) async {
         let relay = EventRelay<Event>()
-        let reads = await run(extent) { writer, number in
+        let reads = await run(runLength) { writer, number in
             relay.send(Event(writer: writer, number: number))
         } read: { limit in
             let subscription = relay.subscribe(
@@ -101,7 +101,7 @@ import Testing
 
     /// Returns the number of values read. `read` gives nil for one that was out of order.
     private func run(
-        _ extent: Extent, write: @escaping @Sendable (_ writer: Int, _ number: Int) -> Void,
+        _ runLength: RunLength, write: @escaping @Sendable (_ writer: Int, _ number: Int) -> Void,
         read: @escaping @Sendable (_ limit: Int) async -> Int?
     ) async -> Int {
         let isOver = Flag()
@@ -126,7 +126,7 @@ import Testing
                         var random = RandomSource(seed: UInt64(reader))
                         var round = 0
                         var count = 0
-                        while Self.goesOn(extent, round, since: start) {
+                        while Self.continues(runLength, round, since: start) {
                             round += 1
                             let limit = Int.random(in: 1...200, using: &random)
                             let patience = Int.random(in: 0...8, using: &random)
@@ -149,8 +149,8 @@ import Testing
         }
     }
 
-    private static func goesOn(_ extent: Extent, _ round: Int, since start: ContinuousClock.Instant) -> Bool {
-        switch extent {
+    private static func continues(_ runLength: RunLength, _ round: Int, since start: ContinuousClock.Instant) -> Bool {
+        switch runLength {
         case .rounds(let count): round < count
         case .time(let duration): ContinuousClock.now - start < duration
         }

@@ -15,20 +15,20 @@ import TrebuchetCluster
         // Time passes for the second node only: the first keeps its slots.
         let (still, clock) = (ManualEngineClock(), ManualEngineClock())
         let engine = MemoryEngine(clock: still)
-        let way = FaultyEngine(engine)
-        let nodes = [try Node("a", engine, clock: still), try Node("b", engine, through: way, clock: clock)]
+        let engineRoute = FaultyEngine(engine)
+        let nodes = [try Node("a", engine, clock: still), try Node("b", engine, through: engineRoute, clock: clock)]
         try await Node.with(nodes) {
             let name = nodes[1].names(1)[0]
             let client = try await nodes[place].textClient()
             client.observe("stream", name)
             #expect(await eventually { client.versions.count == 1 })
-            way.set { $0.hangsAnswers = true }
+            engineRoute.set { $0.hangsAnswers = true }
             client.callOnce(1, name, target, "[1]")
-            #expect(await eventually { way.unansweredCount == 1 })
-            way.set { ($0.failsRenewals, $0.givesNoSlots) = (true, true) }
+            #expect(await eventually { engineRoute.unansweredCount == 1 })
+            engineRoute.set { ($0.failsRenewals, $0.givesNoSlots) = (true, true) }
             clock.advance(by: Node.settings.leaseDuration)
             #expect(await eventually { nodes[1].member.slotCount == 0 })
-            try await body(name, client, way)
+            try await body(name, client, engineRoute)
             client.abort()
         }
     }
@@ -37,10 +37,10 @@ import TrebuchetCluster
         "a call ends with unknownOutcome when its activation ends before the coordination store has responded",
         arguments: [0, 1])
     func unknown(place: Int) async throws {
-        try await with(place, calling: "add(_:)") { name, client, way in
+        try await with(place, calling: "add(_:)") { name, client, engineRoute in
             let unknown = try #require(await client.answer(1))
             #expect(unknown.contains("unknownOutcome"))
-            way.set { $0 = .init() }
+            engineRoute.set { $0 = .init() }
             client.call(2, name, "add(_:)", "[0]")
             let reply1 = try #require(await client.answer(2))
             #expect(reply1.contains(#""result":1"#))
@@ -52,9 +52,9 @@ import TrebuchetCluster
         "an @Idempotent call is executed once and answered by the next owner, after the update that shows its effect",
         arguments: [0, 1])
     func idempotent(place: Int) async throws {
-        try await with(place, calling: "addOnce(_:)") { name, client, way in
+        try await with(place, calling: "addOnce(_:)") { name, client, engineRoute in
             // Late responses to the previous activation are discarded.
-            way.set { $0 = .init() }
+            engineRoute.set { $0 = .init() }
             let reply2 = try #require(await client.answer(1))
             #expect(reply2.contains(#""result":1"#), "\(client.texts)")
             #expect(client.shown(of: "stream", before: "1") > 1, "\(client.texts)")
@@ -69,18 +69,18 @@ import TrebuchetCluster
         arguments: [0, 1])
     func away(place: Int) async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
-        let nodes = [try Node("a", engine), try Node("b", engine, through: way)]
+        let engineRoute = FaultyEngine(engine)
+        let nodes = [try Node("a", engine), try Node("b", engine, through: engineRoute)]
         try await Node.with(nodes) {
             let name = nodes[1].names(1)[0]
             let client = try await nodes[place].textClient()
-            way.set { $0.failsAppends = true }
-            let before = way.appendCount
+            engineRoute.set { $0.failsAppends = true }
+            let before = engineRoute.appendCount
             for number in 1...2 { client.callOnce(number, name, "addOnce(_:)", "[1]") }
             let first = client.session
             let answers = nodes[1].server.context.idempotencyCache
-            #expect(await eventually { way.appendCount > before && answers.count == 2 })
-            way.set { $0.failsAppends = false }
+            #expect(await eventually { engineRoute.appendCount > before && answers.count == 2 })
+            engineRoute.set { $0.failsAppends = false }
             let reply4 = try #require(await client.answer(1))
             #expect(reply4.contains(#""result":1"#))
             let reply5 = try #require(await client.answer(2))

@@ -14,18 +14,19 @@ import TrebuchetCluster
         arguments: [false, true])
     func replaced(directly: Bool) async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
+        let engineRoute = FaultyEngine(engine)
         let access = AccessPolicy(authorize: { _, _, _ in true })
-        try await withNodes(["a", "b"], engine: engine, through: way, access: access, areReached: directly) { nodes in
+        try await withNodes(["a", "b"], engine: engine, through: engineRoute, access: access, areReached: directly) {
+            nodes in
             let (board, tally) = (nodes[1].names("boards")[0], nodes[1].names(1)[0])
             if directly {
                 // The first calls go through the coordination store.
                 let first = try await nodes[0].client().resolve(Tally.self, id: tally)
                 #expect(
                     await eventually {
-                        let before = way.messageCount
+                        let before = engineRoute.messageCount
                         _ = try? await first.add(0)
-                        return way.messageCount == before
+                        return engineRoute.messageCount == before
                     })
             }
             for place in nodes.indices {

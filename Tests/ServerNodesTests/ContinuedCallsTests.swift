@@ -17,12 +17,12 @@ import TrebuchetCluster
         await ownAll([before])
         #expect(try await before.client().resolve(Tally.self, id: "tallies/x").add(1) == 1)
         try await before.kill()
-        let way = FaultyEngine(engine)
-        let node = try Node("b", engine, through: way, rule: rule)
+        let engineRoute = FaultyEngine(engine)
+        let node = try Node("b", engine, through: engineRoute, rule: rule)
         try await Node.with([node]) {
             let client = try await node.textClient()
-            way.set { $0.fencesAppends = true }
-            try await body(client, node, way)
+            engineRoute.set { $0.fencesAppends = true }
+            try await body(client, node, engineRoute)
             client.abort()
         }
         await before.stop()
@@ -35,13 +35,13 @@ import TrebuchetCluster
             asked.withLock { $0 += 1 }
             return true
         }
-        try await withMoving(rule: rule) { client, _, way in
+        try await withMoving(rule: rule) { client, _, engineRoute in
             client.call(1, "tallies/x", "add(_:)", "[1]", more: #","timeoutMilliseconds":1500"#)
             client.callOnce(2, "tallies/x", "addOnce(_:)", "[1]", more: #","timeoutMilliseconds":1500"#)
             for call in 1...2 { #expect(await client.answer(call)?.contains("timeout") == true, "\(client.texts)") }
-            #expect(way.appendCount > 2)
+            #expect(engineRoute.appendCount > 2)
             #expect(asked.withLock { $0 } == 2)
-            way.set { $0.fencesAppends = false }
+            engineRoute.set { $0.fencesAppends = false }
             client.call(3, "tallies/x", "add(_:)", "[1]")
             #expect(await client.answer(3)?.contains(#""result":2"#) == true)
         }
@@ -49,9 +49,9 @@ import TrebuchetCluster
 
     @Test("a call that is routed again is authorized again when the rules have changed meanwhile")
     func newRules() async throws {
-        try await withMoving(rule: { _, _, _ in true }) { client, node, way in
+        try await withMoving(rule: { _, _, _ in true }) { client, node, engineRoute in
             client.call(1, "tallies/x", "add(_:)", "[1]")
-            #expect(await eventually { way.appendCount > 2 })
+            #expect(await eventually { engineRoute.appendCount > 2 })
             await node.server.replaceAuthorization { _, _, _ in false }
             let answer = try #require(await client.answer(1))
             #expect(answer.contains("unauthenticated"))

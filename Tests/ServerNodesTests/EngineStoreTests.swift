@@ -38,7 +38,7 @@ import TrebuchetCluster
     }
 
     @Test("each owner starts an incarnation and knows the last versions of the earlier ones")
-    func lives() async throws {
+    func incarnations() async throws {
         let engine = MemoryEngine()
         try await begin(engine)
         let second = try await nextOwner(engine)
@@ -102,17 +102,17 @@ import TrebuchetCluster
     @Test("an entry of another owner is not mistaken for an unanswered one, even with the same content")
     func sameEntry() async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
+        let engineRoute = FaultyEngine(engine)
         let (log, node) = (log, node)
         @Sendable func acquire() async throws -> SlotLease {
             try #require(try await engine.acquire(log.slot, for: node, lasting: .seconds(60)).lease)
         }
         let lease = try await acquire()
-        let store = EngineStore(way) { _ in lease }
+        let store = EngineStore(engineRoute) { _ in lease }
         let key = StateKey("n", "k", partition: "a")
         try await store.put([1], key)
-        way.set { $0.losesNextAppends = 1 }
-        way.afterLostAppend {
+        engineRoute.set { $0.losesNextAppends = 1 }
+        engineRoute.afterLostAppend {
             _ = try? await engine.releaseLease(lease)
             await #expect(throws: Never.self) {
                 let next = try await acquire()
@@ -155,7 +155,7 @@ import TrebuchetCluster
 
     @Test(
         "a reader detects a restored coordination store, even when other entries occupy the positions that it has read")
-    func lookedAt() async throws {
+    func rereadLogs() async throws {
         let engine = MemoryEngine()
         try await begin(engine)
         let lease = try #require(try await engine.owner(of: log.slot)?.lease)
@@ -186,7 +186,7 @@ import TrebuchetCluster
     }
 
     @Test("a log continues its owner's incarnation unless the owner may have lost writes")
-    func goesOn() {
+    func continuity() {
         let partition = ActorLog("a")
         let last = LogPosition(fence: 3, offset: 50)
         #expect(
@@ -324,7 +324,7 @@ import TrebuchetCluster
     }
 
     @Test("the last 64 incarnations are recorded")
-    func mostLives() async throws {
+    func incarnationLimit() async throws {
         let engine = MemoryEngine()
         try await begin(engine)
         for _ in 0..<70 { _ = try await nextOwner(engine).readLog(key) }

@@ -6,7 +6,7 @@ import TrebuchetActors
 /// Call sessions of other nodes whose recorded responses were evicted; nodes are numbers, and parties are hosts.
 @Suite struct EvictedSessionFilterTests {
     private var names = EvictedSessionFilter(
-        .init(all: 4, perParty: 2, parties: 2, nodesPerParty: 2, places: 1 << 20, sketched: 2))
+        .init(all: 4, perScope: 2, scopes: 2, nodesPerScope: 2, slots: 1 << 20, sketched: 2))
 
     private mutating func add(_ node: UInt64, _ number: UInt64, upTo call: UInt64 = 9, of host: UInt64 = 1) {
         names.insert(
@@ -35,7 +35,7 @@ import TrebuchetActors
     @Test(
         "a party over its limit loses its oldest sessions, which count as evicted like earlier ones; others are unaffected"
     )
-    mutating func perParty() {
+    mutating func perScope() {
         add(1, 1, of: 2)
         for number in [10, 20, 30, 40] as [UInt64] { add(1, number) }
         #expect(names.count == 3)
@@ -53,7 +53,7 @@ import TrebuchetActors
     }
 
     @Test("a party whose connections have called here is remembered, however many others follow")
-    mutating func letGoOf() {
+    mutating func removedNames() {
         add(1, 7)
         #expect(mayHaveRun(1, 7))
         for host in 2...300 as ClosedRange<UInt64> {
@@ -69,7 +69,7 @@ import TrebuchetActors
     }
 
     @Test("the last evicted sessions are known, also when repeated from another address")
-    mutating func movedParty() {
+    mutating func movedScope() {
         for number in [1, 2, 3, 4] as [UInt64] { add(1, number) }
         #expect(names.count == 2)
         for number in [1, 2, 3, 4] as [UInt64] { #expect(mayHaveRun(1, number, of: 2)) }

@@ -57,18 +57,18 @@ import TrebuchetCluster
     @Test("a write in parts is complete when one part was written but not confirmed", arguments: [0, 1, 2])
     func unconfirmed(lost: Int) async throws {
         let engine = MemoryEngine()
-        let (way, name) = (FaultyEngine(engine), "shelves/x")
+        let (engineRoute, name) = (FaultyEngine(engine), "shelves/x")
         let node = try ClusterNode(name: "a")
         let lease = try #require(
             try await engine.acquire(
                 ClusterSlot(of: name), for: node, lasting: .seconds(60)
             ).lease)
-        way.set { $0.confirms = true }
+        engineRoute.set { $0.confirms = true }
         let key = StateKey("n", "k", partition: name)
-        let store = EngineStore(way) { _ in lease }
+        let store = EngineStore(engineRoute) { _ in lease }
         try await store.write([.put([1], key)])
         // The responses of all parts up to that one are lost; the following entries confirm them.
-        way.set { $0.losesNextAnswers = lost + 1 }
+        engineRoute.set { $0.losesNextAnswers = lost + 1 }
         let large = [UInt8](repeating: 2, count: 1_200_000)
         try await store.put(large, key)
         #expect(try await EngineStore(engine) { _ in lease }.get(key) == large)

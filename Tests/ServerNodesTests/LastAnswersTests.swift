@@ -53,13 +53,13 @@ import TrebuchetCluster
     @Test("a node stops in time while the coordination store is unavailable, and answers waiting calls")
     func engineAway() async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
-        let node = try Node("a", engine, through: way)
+        let engineRoute = FaultyEngine(engine)
+        let node = try Node("a", engine, through: engineRoute)
         try await Node.with([node]) {
             let client = try await node.textClient()
             client.call(1, "tallies/x", "add(_:)", "[1]")
             #expect(await client.answer(1) != nil)
-            way.set { $0.isAway = true }
+            engineRoute.set { $0.isAway = true }
             client.call(2, "tallies/x", "add(_:)", "[1]")
             client.call(3, "tallies/x", "wait()", "[]")
             #expect(await eventually { await node.server.counters().callsUnderWay == 2 })
@@ -69,7 +69,7 @@ import TrebuchetCluster
             #expect(ContinuousClock.now - began < Node.settings.leaseDuration)
             #expect(await isClosed(client))
             for call in ["2", "3"] { #expect(error(call, of: client) == "unknownOutcome", "\(client.texts)") }
-            way.set { $0.isAway = false }
+            engineRoute.set { $0.isAway = false }
         }
     }
 
@@ -99,16 +99,16 @@ import TrebuchetCluster
     @Test("a call that has not started at a stopping node is executed at the next owner")
     func notBegun() async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
-        let nodes = [try Node("a", engine), try Node("b", engine, through: way)]
+        let engineRoute = FaultyEngine(engine)
+        let nodes = [try Node("a", engine), try Node("b", engine, through: engineRoute)]
         try await Node.with(nodes) {
             let client = try await nodes[0].textClient()
             let tally = nodes[1].names(1)[0]
-            way.set { $0.hangsReads = true }
+            engineRoute.set { $0.hangsReads = true }
             client.call(1, tally, "add(_:)", "[1]")
-            #expect(await eventually { way.readCount == 1 })
+            #expect(await eventually { engineRoute.readCount == 1 })
             await nodes[1].server.shutdown(drain: .milliseconds(300))
-            way.set { $0.hangsReads = false }
+            engineRoute.set { $0.hangsReads = false }
             try await nodes[1].kill()
             let answer = try #require(await client.answer(1))
             #expect(answer.contains(#""result":1"#), "\(client.texts)")

@@ -15,13 +15,13 @@ import TrebuchetCluster
     private let losses = Journal()
     private let lines = Journal()
 
-    private func store(_ way: FaultyEngine? = nil, mostRecentBytes: Int = 1 << 20) async throws -> EngineStore {
+    private func store(_ engineRoute: FaultyEngine? = nil, mostRecentBytes: Int = 1 << 20) async throws -> EngineStore {
         if let lease = try await engine.owner(of: log.slot)?.lease { _ = try await engine.releaseLease(lease) }
         let node = try ClusterNode(name: "n")
         let lease = try #require(try await engine.acquire(log.slot, for: node, lasting: .seconds(600)).lease)
         let (losses, lines) = (losses, lines)
         let store = EngineStore(
-            way ?? engine as any ClusterEngine, mostRecentBytes: mostRecentBytes,
+            engineRoute ?? engine as any ClusterEngine, mostRecentBytes: mostRecentBytes,
             didLose: { losses.record("\($1.code): \($1.message)") }, lease: { $0 == lease.slot ? lease : nil })
         store.report { lines.record($0) }
         return store
@@ -35,8 +35,10 @@ import TrebuchetCluster
         }
     }
 
-    private func begun(_ way: FaultyEngine? = nil, mostRecentBytes: Int = 1 << 20) async throws -> EngineStore {
-        let store = try await store(way, mostRecentBytes: mostRecentBytes)
+    private func startedStore(_ engineRoute: FaultyEngine? = nil, mostRecentBytes: Int = 1 << 20) async throws
+        -> EngineStore
+    {
+        let store = try await store(engineRoute, mostRecentBytes: mostRecentBytes)
         try await store.write([.snapshot(LogSnapshot(epoch: "first", version: 1, bytes: [1]), key)])
         try await append(2...5, store)
         return store
@@ -50,7 +52,7 @@ import TrebuchetCluster
 
     @Test("the next write restores acknowledged entries, and the log names the actor", arguments: [1, 3, 5])
     func written(lost: Int) async throws {
-        let store = try await begun()
+        let store = try await startedStore()
         engine.loseNewest(lost, of: log)
         try await append(6...7, store)
         #expect(try await found() == [1, 2, 3, 4, 5, 6, 7])
@@ -61,7 +63,7 @@ import TrebuchetCluster
 
     @Test("a read by the owner finds acknowledged entries")
     func read() async throws {
-        let store = try await begun()
+        let store = try await startedStore()
         engine.loseNewest(2, of: log)
         #expect(try await store.readLog(key)?.lastVersion == 5)
         #expect(try await found() == [1, 2, 3, 4, 5])
@@ -69,15 +71,15 @@ import TrebuchetCluster
 
     @Test("after a new connection the ends of all logs are compared before any write")
     func compared() async throws {
-        let store = try await begun()
+        let store = try await startedStore()
         engine.loseNewest(2, of: log)
         #expect(await store.checkEnds() == [])
         #expect(try await found() == [1, 2, 3, 4, 5])
     }
 
     @Test("an owner's incarnation is restored like its entries, so that streams continue")
-    func life() async throws {
-        _ = try await begun()
+    func newIncarnation() async throws {
+        _ = try await startedStore()
         let second = try await store()
         let epoch = try #require(try await second.readLog(key)).snapshot.epoch
         engine.loseNewest(1, of: log)
@@ -89,21 +91,21 @@ import TrebuchetCluster
 
     @Test("an interrupted restore continues at the next attempt")
     func interrupted() async throws {
-        let way = FaultyEngine(engine)
-        let store = try await begun(way)
+        let engineRoute = FaultyEngine(engine)
+        let store = try await startedStore(engineRoute)
         engine.loseNewest(4, of: log)
-        way.set { $0.losesNextAnswers = 1 }
+        engineRoute.set { $0.losesNextAnswers = 1 }
         // The response to the first restored entry is lost, although the entry is there.
         #expect(await store.checkEnds() == ["a"])
         #expect(await store.checkEnds() == [])
         #expect(try await found() == [1, 2, 3, 4, 5])
-        way.set { $0.isAway = true }
+        engineRoute.set { $0.isAway = true }
         #expect(await store.checkEnds() == ["a"])
     }
 
     @Test("a loss of entries that are not retained is a data loss: nothing is written or read from then on")
-    func notKept() async throws {
-        let store = try await begun(mostRecentBytes: 300)
+    func evictedEntries() async throws {
+        let store = try await startedStore(mostRecentBytes: 300)
         engine.loseNewest(1, of: log)
         try await append(6...6, store)
         engine.loseNewest(4, of: log)
@@ -126,7 +128,7 @@ import TrebuchetCluster
 
     @Test("a log in which other entries have replaced lost ones is not continued")
     func otherHistory() async throws {
-        let store = try await begun()
+        let store = try await startedStore()
         engine.loseNewest(3, of: log)
         let lease = try #require(try await engine.owner(of: log.slot)?.lease)
         _ = try await engine.append(LogAppend(ActorLogEntry.bytes(of: []), expectedHead: 2), to: log, lease: lease)
@@ -159,7 +161,7 @@ import TrebuchetCluster
 
     @Test("an unanswered entry found by a later read is restored with the others")
     func unanswered() async throws {
-        let store = try await begun()
+        let store = try await startedStore()
         let lease = try #require(try await engine.owner(of: log.slot)?.lease)
         let entry = ActorLogEntry.bytes(of: [.append(LogEntry(version: 6, baseVersion: 5, bytes: [6]), key)])
         _ = try await engine.append(LogAppend(entry, expectedHead: 5), to: log, lease: lease)
@@ -193,13 +195,13 @@ import TrebuchetCluster
 
     @Test("a replica that is behind is no data loss: its log is read again")
     func readBehind() async throws {
-        let way = FaultyEngine(engine)
-        let store = try await begun(way, mostRecentBytes: 300)
-        way.set { $0.readsNothing = true }
+        let engineRoute = FaultyEngine(engine)
+        let store = try await startedStore(engineRoute, mostRecentBytes: 300)
+        engineRoute.set { $0.readsNothing = true }
         let error = await #expect(throws: StateStoreError.self) { try await store.readLog(key) }
         #expect(error?.code == .unavailable && losses.entries.isEmpty)
         #expect(await store.checkEnds() == [])
-        way.set { $0.readsNothing = false }
+        engineRoute.set { $0.readsNothing = false }
         #expect(try await store.readLog(key)?.lastVersion == 5)
         try await append(6...6, store)
         #expect(try await found() == [1, 2, 3, 4, 5, 6] && losses.entries.isEmpty)
@@ -207,7 +209,7 @@ import TrebuchetCluster
 
     @Test("a log removed by the next owner is no data loss for the previous one, nor are its newest entries")
     func removedByNext() async throws {
-        let store = try await begun(mostRecentBytes: 300)
+        let store = try await startedStore(mostRecentBytes: 300)
         let next = try await self.store()
         let lease = try #require(try await engine.owner(of: log.slot)?.lease)
         let top = try await engine.read(log, after: nil).head
@@ -254,23 +256,23 @@ import TrebuchetCluster
 
     @Test("while the coordination store does not respond only some logs are tried, and the others stay due")
     func left() async throws {
-        let way = FaultyEngine(engine)
+        let engineRoute = FaultyEngine(engine)
         let node = try ClusterNode(name: "n")
-        let store = EngineStore(way) { SlotLease($0, owner: node, fence: 1) }
+        let store = EngineStore(engineRoute) { SlotLease($0, owner: node, fence: 1) }
         var slots: Set<ClusterSlot> = []
         for name in (0..<100).map({ "b\($0)" }) where slots.insert(ClusterSlot(of: name)).inserted {
             _ = try await engine.acquire(ClusterSlot(of: name), for: node, lasting: .seconds(600))
             try await store.put([1], StateKey("n", "k", partition: name))
         }
         let known = Set(store.knownPartitions)
-        way.set { $0.isAway = true }
-        let before = way.readTotal
+        engineRoute.set { $0.isAway = true }
+        let before = engineRoute.readTotal
         let left = await store.checkEnds()
         #expect(Set(left) == known && left.count == known.count && known.count > 50)
-        #expect(way.readTotal - before <= 32)
-        way.set { $0.isAway = false }
+        #expect(engineRoute.readTotal - before <= 32)
+        engineRoute.set { $0.isAway = false }
         #expect(await store.checkEnds(of: Array(left.prefix(3))) == [])
-        #expect(way.readTotal - before <= 35)
+        #expect(engineRoute.readTotal - before <= 35)
     }
 
     @Test("retained entries have a byte limit over all logs, and the oldest are dropped first")

@@ -44,8 +44,8 @@ import TrebuchetCluster
     @Test("unauthenticated peers take no capacity from nodes: no link between nodes breaks")
     func halfMessages() async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
-        try await withNodes(["a", "b"], engine: engine, through: way, areReached: true) { nodes in
+        let engineRoute = FaultyEngine(engine)
+        try await withNodes(["a", "b"], engine: engine, through: engineRoute, areReached: true) { nodes in
             let info = try #require(try await engine.nodes().first { $0.node == nodes[1].member.node }).info
             let port = try #require(NodeAnnouncement(info)).address.port
             let client = try await nodes[0].client()
@@ -53,18 +53,18 @@ import TrebuchetCluster
             let till = try client.resolve(CashRegister.self, id: nodes[1].names("tills")[0])
             #expect(
                 await eventually {
-                    let before = way.messageCount
+                    let before = engineRoute.messageCount
                     _ = try? await tally.add(1)
-                    return way.messageCount == before
+                    return engineRoute.messageCount == before
                 })
-            let before = way.messageCount
+            let before = engineRoute.messageCount
             // More than the limit for one address.
             let strangers = (0..<80).map { _ in Self.halfMessage(to: port, bytes: 1 << 20) }
             defer { for descriptor in strangers { close(descriptor) } }
             // Larger than a part of a message, so that it is buffered while it arrives.
             let text = String(repeating: "x", count: 600_000)
             for _ in 0..<20 { #expect(try await till.length(text) == 600_000) }
-            #expect(way.messageCount == before)
+            #expect(engineRoute.messageCount == before)
         }
     }
 }

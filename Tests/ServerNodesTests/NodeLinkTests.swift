@@ -13,8 +13,8 @@ import WebSockets
     @Test("messages between nodes use direct links as soon as there are any")
     func direct() async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
-        try await withNodes(["a", "b"], engine: engine, through: way, areReached: true) { nodes in
+        let engineRoute = FaultyEngine(engine)
+        try await withNodes(["a", "b"], engine: engine, through: engineRoute, areReached: true) { nodes in
             let client = try await nodes[0].client()
             let tally = try client.resolve(Tally.self, id: #require(nodes[1].names("tallies").first))
             var counts = await tally.observeCount().makeAsyncIterator()
@@ -22,16 +22,16 @@ import WebSockets
             // The first messages go through the coordination store, until each node has a link to the other.
             #expect(
                 await eventually {
-                    let before = way.messageCount
+                    let before = engineRoute.messageCount
                     _ = try? await tally.add(1)
                     return nodes.allSatisfy { $0.server.context.nodes?.openLinkCount == 1 }
-                        && way.messageCount == before
+                        && engineRoute.messageCount == before
                 })
-            let before = way.messageCount
+            let before = engineRoute.messageCount
             let last = try await tally.add(1)
             for _ in 0..<100 { _ = try await tally.add(1) }
             while let count = await counts.next(), count < last + 100 {}
-            #expect(way.messageCount == before)
+            #expect(engineRoute.messageCount == before)
         }
     }
 
@@ -40,17 +40,17 @@ import WebSockets
         let probe = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         let port = try await probe.start().port
         await probe.shutdown(drain: .zero)
-        let way = FaultyEngine(MemoryEngine())
-        way.set { $0.isAway = true }
+        let engineRoute = FaultyEngine(MemoryEngine())
+        engineRoute.set { $0.isAway = true }
         let membership = try ClusterMembership(
-            of: "a", at: way, settings: Node.settings, address: NodeAddress(host: "127.0.0.1", port: port))
+            of: "a", at: engineRoute, settings: Node.settings, address: NodeAddress(host: "127.0.0.1", port: port))
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2, cluster: membership, log: { _ in })
         for _ in 0..<3 {
             let error = await #expect(throws: ClusterEngineError.self) { try await server.start() }
             #expect(error?.code == .unavailable)
         }
-        way.set { $0.isAway = false }
+        engineRoute.set { $0.isAway = false }
         try await server.start()
         #expect(await eventually { membership.member.slotCount == ClusterSlot.count })
         await server.shutdown(drain: .zero)
@@ -82,8 +82,8 @@ import WebSockets
     @Test("a node that drains is reached over its link as long as calls run there")
     func stopping() async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
-        let nodes = try ["a", "b"].map { try Node($0, engine, through: $0 == "a" ? way : nil, isReached: true) }
+        let engineRoute = FaultyEngine(engine)
+        let nodes = try ["a", "b"].map { try Node($0, engine, through: $0 == "a" ? engineRoute : nil, isReached: true) }
         try await Node.with(nodes) {
             let (first, second) = (nodes[0], nodes[1])
             let till = try await first.client().resolve(CashRegister.self, id: second.names("tills")[0])
@@ -96,8 +96,8 @@ import WebSockets
             #expect(await eventually { PaymentLog.shared.count("stopping") == 1 })
             let stopping = Task { await second.server.shutdown() }
             #expect(await eventually { !first.member.liveNodes.contains(second.member.node) })
-            let rounds = way.roundCount
-            #expect(await eventually { way.roundCount > rounds + 4 })
+            let rounds = engineRoute.roundCount
+            #expect(await eventually { engineRoute.roundCount > rounds + 4 })
             #expect(first.server.context.nodes?.openLinkCount == 1)
             PaymentLog.shared.release("stopping")
             #expect(try await held.value == "stopping")
@@ -140,7 +140,7 @@ import WebSockets
     }
 
     @Test("a peer without a node's key is neither answered nor accepted, and nodes continue")
-    func strangers() async throws {
+    func unknownNodes() async throws {
         let engine = MemoryEngine()
         try await withNodes(["a", "b"], engine: engine, areReached: true) { nodes in
             let (a, b) = (nodes[0].member.node, nodes[1].member.node)

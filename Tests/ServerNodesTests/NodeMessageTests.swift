@@ -52,7 +52,7 @@ import TrebuchetActors
         ]
         let bytes = ActorLogEntry.bytes(of: writes)
         #expect(ActorLogEntry.items(bytes, of: "a").map(self.writes) == writes)
-        let behindLife = ActorLogEntry.items(ActorLogEntry.bytes(of: writes, life: "l"), of: "a")
+        let behindLife = ActorLogEntry.items(ActorLogEntry.bytes(of: writes, incarnation: "l"), of: "a")
         #expect(behindLife.map(self.writes) == writes && behindLife?.count == writes.count + 1)
         // The version only, and each item but the last.
         #expect(bytes.indices.count { isEnd($0, bytes) } == writes.count)

@@ -17,27 +17,30 @@ final class NodeStreamSubscriber: NodeChannelHandler {
     init(_ engine: MemoryEngine, of owner: Node) async throws {
         exchange = NodeTransport(engine, as: try ClusterNode(name: "taker"), open: { _, _ in nil })
         try await exchange.start()
-        let line = exchange.makeChannel(to: owner.member.node, self)
-        opened.withLock { $0 = line }
+        let channel = exchange.makeChannel(to: owner.member.node, self)
+        opened.withLock { $0 = channel }
         // It owns no slots, but must be known as a node before its channel opens.
         exchange.send(
-            [NodeFrame(.leaving, channelID: 0), NodeFrame(.open, channelID: line.number, SharedStreamMessage.opening)],
+            [
+                NodeFrame(.leaving, channelID: 0),
+                NodeFrame(.open, channelID: channel.number, SharedStreamMessage.opening),
+            ],
             to: owner.member.node)
     }
 
-    private var line: NodeChannel {
-        guard let line = opened.withLock({ $0 }) else { preconditionFailure("it opens one when it is made") }
-        return line
+    private var channel: NodeChannel {
+        guard let channel = opened.withLock({ $0 }) else { preconditionFailure("it opens one when it is made") }
+        return channel
     }
 
     /// The owner's end of its channel.
-    func line(at owner: Node) throws -> NodeChannel {
+    func channel(at owner: Node) throws -> NodeChannel {
         guard let exchange = owner.server.context.nodes?.exchange else { throw CancellationError() }
-        return NodeChannel(exchange: exchange, node: self.exchange.node, number: line.number, isOwn: false)
+        return NodeChannel(exchange: exchange, node: self.exchange.node, number: channel.number, isOwn: false)
     }
 
     func close() {
-        line.send(.close)
+        channel.send(.close)
         exchange.close()
     }
 
@@ -49,14 +52,14 @@ final class NodeStreamSubscriber: NodeChannelHandler {
     ) {
         let beginning = SharedStreamRequest(
             actor: actor, target: target, epoch: seen.epoch, sequence: seen.last, isFresh: true)
-        line.send(SharedStreamMessage.bytes(.begin, number, beginning), part: .toOwnerPart, last: .toOwner)
+        channel.send(SharedStreamMessage.bytes(.begin, number, beginning), part: .toOwnerPart, last: .toOwner)
     }
 
     func end(_ number: UInt64) {
-        line.send(SharedStreamMessage.bytes(.end, number), part: .toOwnerPart, last: .toOwner)
+        channel.send(SharedStreamMessage.bytes(.end, number), part: .toOwnerPart, last: .toOwner)
     }
 
-    func take(_ bytes: Int) { line.send(.acknowledgement, number: UInt64(bytes)) }
+    func take(_ bytes: Int) { channel.send(.acknowledgement, number: UInt64(bytes)) }
 
     // MARK: Inbound
 

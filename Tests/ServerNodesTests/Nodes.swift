@@ -11,14 +11,15 @@ import TrebuchetCluster
 extension Node {
     /// A node with the actors of these tests.
     convenience init(
-        _ name: String, _ engine: MemoryEngine, through way: (any ClusterEngine)? = nil, access: AccessPolicy = .open,
+        _ name: String, _ engine: MemoryEngine, through engineRoute: (any ClusterEngine)? = nil,
+        access: AccessPolicy = .open,
         limits: ServerLimits = ServerLimits(), settings: ClusterMemberSettings = Node.settings,
         clock: ManualEngineClock? = nil, isReached: Bool = false, rule: NodeRule? = nil
     ) throws {
         var access = access
         if let rule { access.authorize = { rule(name, $0, $2) } }
         try self.init(
-            name, engine, through: way, access: access, limits: limits, settings: settings, clock: clock,
+            name, engine, through: engineRoute, access: access, limits: limits, settings: settings, clock: clock,
             isReached: isReached
         ) { server in
             let system = server.actorSystem
@@ -53,12 +54,12 @@ typealias NodeRule = @Sendable (_ node: String, _ caller: Caller?, _ target: Str
 
 /// Runs `body` with nodes that own all slots in equal parts.
 func withNodes(
-    _ names: [String], engine: MemoryEngine = MemoryEngine(), through way: (any ClusterEngine)? = nil,
+    _ names: [String], engine: MemoryEngine = MemoryEngine(), through engineRoute: (any ClusterEngine)? = nil,
     access: AccessPolicy = .open, limits: ServerLimits = ServerLimits(), areReached: Bool = false,
     rule: NodeRule? = nil, _ body: ([Node]) async throws -> Void
 ) async throws {
     let nodes = try names.map {
-        try Node($0, engine, through: way, access: access, limits: limits, isReached: areReached, rule: rule)
+        try Node($0, engine, through: engineRoute, access: access, limits: limits, isReached: areReached, rule: rule)
     }
     try await Node.with(nodes) { try await body(nodes) }
 }

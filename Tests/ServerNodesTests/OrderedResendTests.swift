@@ -54,7 +54,7 @@ import TrebuchetCluster
     private func maySend(_ order: inout OrderedResend<String>, to node: ClusterNode) -> Bool { order.maySend(to: node) }
 
     @Test("no call waits after the timeout, and calls returned later are appended")
-    func givingUp() {
+    func abandonedCalls() {
         var order = sent(1...2)
         order.requeue("2", 2)
         let round = order.round

@@ -12,11 +12,11 @@ import TrebuchetCluster
     private static let names = ["own", "mine/x"]
 
     private static func node(
-        _ name: String, _ engine: MemoryEngine, through way: (any ClusterEngine)? = nil,
+        _ name: String, _ engine: MemoryEngine, through engineRoute: (any ClusterEngine)? = nil,
         settings: ClusterMemberSettings = Node.settings, store: (any StateStore)? = nil, lines: Journal = Journal()
     ) async throws -> Node {
         let node = try Node(
-            name, engine, through: way, settings: settings, store: store, log: { lines.record($0) }
+            name, engine, through: engineRoute, settings: settings, store: store, log: { lines.record($0) }
         ) { server in
             let system = server.actorSystem
             server.expose(Tally.self, as: "mine/*") { _ in Tally(actorSystem: system) }
@@ -56,12 +56,12 @@ import TrebuchetCluster
         arguments: [true, false])
     func engineAway(hasStore: Bool) async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
+        let engineRoute = FaultyEngine(engine)
         var settings = Node.settings
         settings.leaseDuration = .seconds(2)
         settings.leaseMargin = .milliseconds(500)
         let node = try await Self.node(
-            "a", engine, through: way, settings: settings, store: hasStore ? MemoryStore() : nil)
+            "a", engine, through: engineRoute, settings: settings, store: hasStore ? MemoryStore() : nil)
         try await Node.with([node]) {
             let client = try await node.textClient()
             var call = 0
@@ -74,10 +74,10 @@ import TrebuchetCluster
                 }
             }
             try await add(1)
-            way.set { $0.isAway = true }
+            engineRoute.set { $0.isAway = true }
             #expect(await eventually { node.member.slotCount == 0 })
             try await add(2)
-            way.set { $0.isAway = false }
+            engineRoute.set { $0.isAway = false }
             #expect(await eventually { node.member.slotCount == ClusterSlot.count })
             try await add(3)
             client.abort()

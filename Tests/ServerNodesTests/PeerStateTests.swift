@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test("a peer's report of a loss ends channels once, and the peer's earlier messages are late")
-    func theirLoss() {
+    func lossAtPeer() {
         var peer = PeerState(epoch: 2)
         #expect(receive(&peer, 1, Epochs(sender: 4, receiver: 0)) == Arrival())
         #expect(receive(&peer, 5, Epochs(sender: 7, receiver: 2, last: 4)) == Arrival(endsChannels: true))
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test("a loss is reported by a separate message, until another message has reported it")
-    func telling() {
+    func epochMessages() {
         var peer = PeerState(epoch: 2)
         var begins = peer.beginSendingEpoch()
         #expect(!begins)

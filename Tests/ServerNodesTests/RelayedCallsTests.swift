@@ -24,7 +24,7 @@ import TrebuchetCluster
     }
 
     @Test("an @Idempotent call repeated under its number after a cancellation is the same call")
-    func keptCallAgain() async throws {
+    func repeatedRecordedCall() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let name = nodes[1].names(1)[0]
             let client = try await nodes[0].textClient()
@@ -53,7 +53,7 @@ import TrebuchetCluster
     }
 
     @Test("calls of one client to one actor start in order when a node joins", arguments: 1...3)
-    func orderAtComing(round: Int) async throws {
+    func orderAtArrival(round: Int) async throws {
         let engine = MemoryEngine()
         try await withNodes(["a", "b"], engine: engine) { nodes in
             let third = try Node("c", engine)

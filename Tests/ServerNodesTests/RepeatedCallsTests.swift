@@ -61,20 +61,20 @@ import TrebuchetCluster
     }
 
     @Test("a call started by its owner may have run, even when the owner of its actor cannot be found any more")
-    func nobodyFound() async throws {
+    func unknownOwner() async throws {
         let (engine, what) = (MemoryEngine(), "nobody found")
-        let way = FaultyEngine(engine)
+        let engineRoute = FaultyEngine(engine)
         var limits = ServerLimits()
         // The time for which the owner is looked up.
         limits.callTimeout = .milliseconds(200)
-        let nodes = [try Node("a", engine, through: way, limits: limits), try Node("b", engine)]
+        let nodes = [try Node("a", engine, through: engineRoute, limits: limits), try Node("b", engine)]
         try await Node.with(nodes) {
             let client = try await nodes[0].textClient()
             let till = nodes[1].names("tills")[0]
             let own = #","session":"\#(client.session)","timeoutMilliseconds":50000"#
             client.call(1, till, "hold(_:)", #"["\#(what)"]"#, more: own)
             #expect(await eventually { PaymentLog.shared.count(what) == 1 })
-            way.set { $0.isAway = true }
+            engineRoute.set { $0.isAway = true }
             breakChannels(nodes[0], nodes[1])
             #expect(try #require(await client.answer(1)).contains("unknownOutcome"))
             PaymentLog.shared.release(what)
@@ -146,7 +146,7 @@ import TrebuchetCluster
     }
 
     @Test("a call repeated over another channel continues under the callID on that channel when its actor moves")
-    func movedBehindLines() async throws {
+    func movedBehindChannels() async throws {
         let engine = MemoryEngine()
         let gate = FaultyEngine(engine)
         let nodes = [try Node("a", engine), try Node("b", engine, through: gate)]
@@ -176,7 +176,7 @@ import TrebuchetCluster
     }
 
     @Test("a reopened channel carries such calls while the owner has not closed the previous one")
-    func lineMadeAnew() async throws {
+    func recreatedChannel() async throws {
         let engine = MemoryEngine()
         let gate = FaultyEngine(engine)
         try await withNodes(["a", "b"], engine: engine, through: gate) { nodes in
@@ -202,7 +202,7 @@ import TrebuchetCluster
     }
 
     @Test("repeats with forged session IDs leave no state, and a call under an ID of this node is not executed")
-    func madeUp() async throws {
+    func inventedSession() async throws {
         try await withNodes(["a"]) { nodes in
             let peer = try await nodes[0].textClient()
             for callID in 0..<100 {

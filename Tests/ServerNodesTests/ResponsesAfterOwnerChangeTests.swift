@@ -71,10 +71,10 @@ import TrebuchetCluster
         ])
     func longHandover(place: Int, filter: String) async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
+        let engineRoute = FaultyEngine(engine)
         let nodes = [
             try Node("a", engine, settings: Self.settings),
-            try Node("b", engine, through: way, settings: Self.settings),
+            try Node("b", engine, through: engineRoute, settings: Self.settings),
         ]
         let third = try Node("c", engine, settings: Self.settings)
         try await Node.with(nodes) {
@@ -83,14 +83,14 @@ import TrebuchetCluster
             let names = tags.map { "tallies/{\($0)}x" }
             await observe(names, through: client, filter: filter)
             // Other actors of these slots are being loaded.
-            way.set { $0.hangsReads = true }
+            engineRoute.set { $0.hangsReads = true }
             let other = try await nodes[1].textClient()
             for tag in tags { other.call("\(tag)", "tallies/{\(tag)}y", "add(_:)", [1]) }
-            #expect(await eventually { way.readCount >= tags.count })
+            #expect(await eventually { engineRoute.readCount >= tags.count })
             try await third.start()
             #expect(await eventually { names.count(where: third.owns) > 3 })
             await add(names.filter(third.owns), through: client, "client at \(place), filter '\(filter)':")
-            way.set { $0.hangsReads = false }
+            engineRoute.set { $0.hangsReads = false }
             for client in [client, other] { client.abort() }
         }
         await third.stop()
@@ -99,25 +99,25 @@ import TrebuchetCluster
     @Test("a response follows the update of a stream requested at an intermediate owner that could not load the actor")
     func ownerBetween() async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
+        let engineRoute = FaultyEngine(engine)
         let nodes = [
             try Node("a", engine, settings: Self.settings), try Node("b", engine, settings: Self.settings),
-            try Node("c", engine, through: way, settings: Self.settings),
+            try Node("c", engine, through: engineRoute, settings: Self.settings),
         ]
         try await Node.with(nodes) {
             let names = nodes[1].names(16)
             let client = try await nodes[0].textClient()
             await observe(names, through: client)
-            way.set { $0.hangsReads = true }
+            engineRoute.set { $0.hangsReads = true }
             try await nodes[1].kill()
             #expect(await eventually { names.allSatisfy { nodes[0].owns($0) || nodes[2].owns($0) } })
             let between = names.filter(nodes[2].owns)
             #expect(!between.isEmpty)
-            #expect(await eventually { way.readCount >= between.count })
+            #expect(await eventually { engineRoute.readCount >= between.count })
             let draining = Task { await nodes[2].server.context.nodes?.drain(within: .seconds(300)) }
             #expect(await eventually { between.allSatisfy(nodes[0].owns) })
             await add(between, through: client)
-            way.set { $0.hangsReads = false }
+            engineRoute.set { $0.hangsReads = false }
             await draining.value
             client.abort()
         }
@@ -126,18 +126,18 @@ import TrebuchetCluster
     @Test("a response follows the update of a stream that is requested again here after its actor could not be loaded")
     func askedAgainHere() async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
-        let nodes = [try Node("a", engine, through: way), try Node("b", engine)]
+        let engineRoute = FaultyEngine(engine)
+        let nodes = [try Node("a", engine, through: engineRoute), try Node("b", engine)]
         try await Node.with(nodes) {
             let names = nodes[1].names(6)
             let client = try await nodes[0].textClient()
             await observe(names, through: client)
-            way.set { $0.hangsReads = true }
+            engineRoute.set { $0.hangsReads = true }
             try await nodes[1].kill()
-            #expect(await eventually { names.allSatisfy(nodes[0].owns) && way.readCount >= names.count })
-            way.set { ($0.isAway, $0.hangsReads) = (true, false) }
-            #expect(await eventually { await nodes[0].resuming() == names.count && way.readCount == 0 })
-            way.set { $0.isAway = false }
+            #expect(await eventually { names.allSatisfy(nodes[0].owns) && engineRoute.readCount >= names.count })
+            engineRoute.set { ($0.isAway, $0.hangsReads) = (true, false) }
+            #expect(await eventually { await nodes[0].resuming() == names.count && engineRoute.readCount == 0 })
+            engineRoute.set { $0.isAway = false }
             await add(names, through: client)
             client.abort()
         }
@@ -146,20 +146,20 @@ import TrebuchetCluster
     @Test("a stream ended by its client while its actor is being loaded at the client's node stays ended")
     func endedWhileLoaded() async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
-        let nodes = [try Node("a", engine, through: way), try Node("b", engine)]
+        let engineRoute = FaultyEngine(engine)
+        let nodes = [try Node("a", engine, through: engineRoute), try Node("b", engine)]
         try await Node.with(nodes) {
             let (name, here) = (nodes[1].names(1)[0], nodes[0].names("boards")[0])
             let client = try await nodes[0].textClient()
             await observe([name], through: client)
-            way.set { $0.hangsReads = true }
+            engineRoute.set { $0.hangsReads = true }
             try await nodes[1].kill()
-            #expect(await eventually { nodes[0].owns(name) && way.readCount > 0 })
+            #expect(await eventually { nodes[0].owns(name) && engineRoute.readCount > 0 })
             try client.unsubscribe(#require(client.starts.first))
             client.call("ping", here, "step()")
             #expect(await eventually { client.answers("ping").count == 1 })
             #expect(client.messages.count { $0.type == "streamEnd" } == 1, "the end of the stream is not confirmed")
-            way.set { $0.hangsReads = false }
+            engineRoute.set { $0.hangsReads = false }
             client.call("add", name, "add(_:)", [1])
             #expect(await eventually { client.answers("add").count == 1 })
             client.call("again", name, "add(_:)", [1])
@@ -203,11 +203,11 @@ import TrebuchetCluster
     }
 
     /// Reads the actors while other actors of their slots are being loaded, until all have responded.
-    private func look(_ names: [String], through client: TextClient, _ way: FaultyEngine) async {
+    private func readStates(_ names: [String], through client: TextClient, _ engineRoute: FaultyEngine) async {
         for name in names { client.observe("o\(name)", name) }
         for name in names { client.call("r\(name)", name, "add(_:)", [0]) }
         let all = { names.allSatisfy { client.answers("r\($0)").count == 1 } }
-        way.set { $0.hangsReads = false }
+        engineRoute.set { $0.hangsReads = false }
         #expect(await eventually(all))
         for name in names {
             let answer = client.answers("r\(name)").first?.text ?? "none"
@@ -218,10 +218,10 @@ import TrebuchetCluster
     @Test(
         "changes made at an intermediate owner are present when the slot returns, even before its release here completed"
     )
-    func cameBack() async throws {
+    func returnedSlot() async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
-        let first = try Node("a", engine, through: way, settings: Self.settings)
+        let engineRoute = FaultyEngine(engine)
+        let first = try Node("a", engine, through: engineRoute, settings: Self.settings)
         let second = try Node("b", engine, settings: Self.settings)
         try await Node.with([first]) {
             let tags = Array(0..<24)
@@ -229,9 +229,9 @@ import TrebuchetCluster
             let client = try await first.textClient()
             await observe(names, through: client)
             await add(names, through: client)
-            way.set { $0.hangsReads = true }
+            engineRoute.set { $0.hangsReads = true }
             for tag in tags { client.call("y\(tag)", "tallies/{\(tag)}y", "add(_:)", [1]) }
-            #expect(await eventually { way.readCount >= tags.count })
+            #expect(await eventually { engineRoute.readCount >= tags.count })
             try await second.start()
             #expect(await eventually { names.count(where: second.owns) > 5 && second.member.ownsPlannedSlots })
             let moved = names.filter(second.owns)
@@ -242,7 +242,7 @@ import TrebuchetCluster
             await second.server.context.nodes?.drain(within: .seconds(300))
             #expect(await eventually { names.allSatisfy(first.owns) })
             let third = try await first.textClient()
-            await look(moved, through: third, way)
+            await readStates(moved, through: third, engineRoute)
             #expect(
                 await eventually {
                     moved.allSatisfy { client.shown(of: "\($0.hashNumber)", before: "") >= 3 }
@@ -255,9 +255,9 @@ import TrebuchetCluster
     @Test("a response follows the update of a stream whose actor was being loaded when its client's node lost the slot")
     func loadingHere() async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
+        let engineRoute = FaultyEngine(engine)
         let nodes = [
-            try Node("a", engine, through: way, settings: Self.settings),
+            try Node("a", engine, through: engineRoute, settings: Self.settings),
             try Node("b", engine, settings: Self.settings),
         ]
         let third = try Node("c", engine, settings: Self.settings)
@@ -265,32 +265,32 @@ import TrebuchetCluster
             let names = nodes[1].names(24)
             let client = try await nodes[0].textClient()
             await observe(names, through: client)
-            way.set { $0.hangsReads = true }
+            engineRoute.set { $0.hangsReads = true }
             try await nodes[1].kill()
-            #expect(await eventually { names.allSatisfy(nodes[0].owns) && way.readCount >= names.count })
+            #expect(await eventually { names.allSatisfy(nodes[0].owns) && engineRoute.readCount >= names.count })
             try await third.start()
             #expect(await eventually { names.count(where: third.owns) > 5 })
             await add(names.filter(third.owns), through: client)
-            way.set { $0.hangsReads = false }
+            engineRoute.set { $0.hangsReads = false }
             client.abort()
         }
         await third.stop()
     }
 
     @Test("an actor is active on one node at a time, also while another actor of its slot is being activated")
-    func livesOnce() async throws {
+    func singleInstance() async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
-        let first = try Node("a", engine, through: way, settings: Self.settings)
+        let engineRoute = FaultyEngine(engine)
+        let first = try Node("a", engine, through: engineRoute, settings: Self.settings)
         let second = try Node("b", engine, settings: Self.settings)
         try await Node.with([first]) {
             let client = try await first.textClient()
             let names = (0..<24).map { "tallies/{\($0)}x" }
             for name in names { client.call(name, name, "add(_:)", [1]) }
             #expect(await eventually { names.allSatisfy { client.answers($0).count == 1 } })
-            way.set { $0.hangsReads = true }
+            engineRoute.set { $0.hangsReads = true }
             for tag in 0..<24 { client.call("y\(tag)", "tallies/{\(tag)}y", "add(_:)", [1]) }
-            #expect(await eventually { way.readCount >= 24 })
+            #expect(await eventually { engineRoute.readCount >= 24 })
             try await second.start()
             #expect(await eventually { names.count(where: second.owns) > 5 })
             let moved = names.filter(second.owns)
@@ -303,33 +303,33 @@ import TrebuchetCluster
             }
             _ = await eventually { living().isEmpty }
             #expect(living().isEmpty, "\(living().count) of \(moved.count) are active on both nodes")
-            way.set { $0.hangsReads = false }
+            engineRoute.set { $0.hangsReads = false }
             for client in [client, other] { client.abort() }
         }
         await second.stop()
     }
 
     @Test("a stopping node also ends the streams whose actors are being loaded on it")
-    func sentAwayWhileLoaded() async throws {
+    func movedWhileLoading() async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
+        let engineRoute = FaultyEngine(engine)
         let nodes = [
-            try Node("a", engine, through: way, settings: Self.settings),
+            try Node("a", engine, through: engineRoute, settings: Self.settings),
             try Node("b", engine, settings: Self.settings),
         ]
         try await Node.with(nodes) {
             let name = nodes[1].names(1)[0]
             let client = try await nodes[0].textClient()
             await observe([name], through: client)
-            way.set { $0.hangsReads = true }
+            engineRoute.set { $0.hangsReads = true }
             try await nodes[1].kill()
-            #expect(await eventually { nodes[0].owns(name) && way.readCount > 0 })
+            #expect(await eventually { nodes[0].owns(name) && engineRoute.readCount > 0 })
             let stopping = Task { await nodes[0].server.shutdown(drain: .seconds(15)) }
             #expect(await eventually { client.messages.contains { $0.type == "goAway" } })
             #expect(
                 await eventually { client.messages.contains { $0.type == "streamEnd" } },
                 "\(client.texts.suffix(3))")
-            way.set { $0.hangsReads = false }
+            engineRoute.set { $0.hangsReads = false }
             await stopping.value
             client.abort()
         }

@@ -9,23 +9,24 @@ import TrebuchetCluster
 
 /// Connections whose authorization is revoked while their requests to other nodes are in flight.
 @Suite(.timeLimit(.minutes(5))) struct RevokedStreamsTests {
-    /// Uses three nodes: the client is at the first, the second uses the coordination store through `way`.
+    /// Uses three nodes: the client is at the first, the second uses the coordination store through `engineRoute`.
     private func withRevoked(
-        _ body: (_ client: TextClient, _ nodes: [Node], _ way: FaultyEngine, _ revoke: () -> Void) async throws -> Void
+        _ body: (_ client: TextClient, _ nodes: [Node], _ engineRoute: FaultyEngine, _ revoke: () -> Void) async throws
+            -> Void
     ) async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
+        let engineRoute = FaultyEngine(engine)
         let callers = Mutex<[CallerConnection]>([])
         var access = AccessPolicy(authenticate: { _ in Principal(id: "ada") })
         access.onConnect = { caller in callers.withLock { $0.append(caller) } }
         let nodes = [
-            try Node("a", engine, access: access), try Node("b", engine, through: way, access: access),
+            try Node("a", engine, access: access), try Node("b", engine, through: engineRoute, access: access),
             try Node("c", engine, access: access),
         ]
         try await Node.with(nodes) {
             let client = try await nodes[0].textClient()
             let caller = try #require(callers.withLock { $0.last })
-            try await body(client, nodes, way) { caller.revokeAccess("the session has ended") }
+            try await body(client, nodes, engineRoute) { caller.revokeAccess("the session has ended") }
             client.abort()
         }
     }
@@ -33,24 +34,24 @@ import TrebuchetCluster
     @Test(
         "a stream requested before the revocation and started after it delivers nothing",
         arguments: ["", #","filter":{"distinct":true}"#])
-    func beginning(filter: String) async throws {
-        try await withRevoked { client, nodes, way, revoke in
+    func revokedAtStart(filter: String) async throws {
+        try await withRevoked { client, nodes, engineRoute, revoke in
             let name = nodes[1].names("boards")[0]
             client.call(9, name, "step()", "[]")
             #expect(await client.answer(9) != nil)
-            let (before, server) = (way.messageCount, nodes[1].server)
-            way.set { $0.holdsMessages = true }
+            let (before, server) = (engineRoute.messageCount, nodes[1].server)
+            engineRoute.set { $0.holdsMessages = true }
             client.call(1, name, "observeSteps", "[]", more: filter)
             // The owner has started the stream, or has authorized it.
             #expect(
                 await eventually {
                     let streams = await server.counters().streams
-                    return filter.isEmpty ? way.heldCount > 0 : streams == 1
+                    return filter.isEmpty ? engineRoute.heldCount > 0 : streams == 1
                 })
             revoke()
             #expect(await eventually { client.messages.contains { $0.error == "unauthenticated" } })
-            way.set { $0.holdsMessages = false }
-            #expect(await eventually { way.messageCount > before })
+            engineRoute.set { $0.holdsMessages = false }
+            #expect(await eventually { engineRoute.messageCount > before })
             client.call(2, name, "step()", "[]")
             #expect(await client.answer(2)?.contains("unauthenticated") == true)
             #expect(await client.answer(1)?.contains("unauthenticated") == true)

@@ -14,7 +14,7 @@ import TrebuchetCluster
 final class Schedule: Sendable {
     private struct ScheduledNode {
         let node: Node
-        let way: FaultyEngine
+        let engineRoute: FaultyEngine
     }
 
     private static let isVerbose = ProcessInfo.processInfo.environment["TREBUCHET_SEED"] != nil
@@ -100,22 +100,23 @@ final class Schedule: Sendable {
             born += 1
             return born
         }
-        let way = FaultyEngine(engine)
+        let engineRoute = FaultyEngine(engine)
         let node = try Node(
-            "n\(number)", engine, through: way, settings: Self.settings, clock: clock, isReached: number % 2 == 0)
+            "n\(number)", engine, through: engineRoute, settings: Self.settings, clock: clock,
+            isReached: number % 2 == 0)
         try await node.start()
-        places.withLock { $0.append(ScheduledNode(node: node, way: way)) }
+        places.withLock { $0.append(ScheduledNode(node: node, engineRoute: engineRoute)) }
     }
 
     /// Advances the time, and runs a round of each node.
     private func pass(_ milliseconds: Int) async {
         let places = places.withLock { $0 }
-        let rounds = places.map(\.way.roundCount)
+        let rounds = places.map(\.engineRoute.roundCount)
         clock.advance(by: .milliseconds(milliseconds))
-        _ = await eventually(within: .seconds(2)) { zip(places, rounds).allSatisfy { $0.way.roundCount > $1 } }
+        _ = await eventually(within: .seconds(2)) { zip(places, rounds).allSatisfy { $0.engineRoute.roundCount > $1 } }
     }
 
-    private func heal() { for place in places.withLock({ $0 }) { place.way.set { $0 = .init() } } }
+    private func heal() { for place in places.withLock({ $0 }) { place.engineRoute.set { $0 = .init() } } }
 
     private func change(_ random: inout RandomSource) async throws {
         let places = places.withLock { $0 }
@@ -132,7 +133,7 @@ final class Schedule: Sendable {
             await place.node.server.cut()
             try await start()
         case "stop":
-            place.way.set { $0 = .init() }
+            place.engineRoute.set { $0 = .init() }
             let isDown = Flag()
             let stopping = Task {
                 await place.node.server.shutdown(drain: .seconds(2))
@@ -148,12 +149,12 @@ final class Schedule: Sendable {
         case "start":
             guard places.count < 4 else { return }
             try await start()
-        case "away": place.way.set { $0.isAway = true }
-        case "hanging writes": place.way.set { $0.hangsAppends = true }
-        case "failing writes": place.way.set { $0.failsAppends = true }
-        case "lost answers": place.way.set { $0.losesAnswers = true }
-        case "lost messages": place.way.set { $0.losesMessages = true }
-        case "held messages": place.way.set { $0.holdsMessages = true }
+        case "away": place.engineRoute.set { $0.isAway = true }
+        case "hanging writes": place.engineRoute.set { $0.hangsAppends = true }
+        case "failing writes": place.engineRoute.set { $0.failsAppends = true }
+        case "lost answers": place.engineRoute.set { $0.losesAnswers = true }
+        case "lost messages": place.engineRoute.set { $0.losesMessages = true }
+        case "held messages": place.engineRoute.set { $0.holdsMessages = true }
         default: heal()
         }
         faults.withLock { $0[deed, default: 0] += 1 }

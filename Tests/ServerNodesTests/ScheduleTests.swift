@@ -15,7 +15,7 @@ import Testing
     @Test(
         "no acknowledged call is lost, no @Idempotent call is executed twice, and no version goes back, despite all faults",
         arguments: seeds)
-    func course(seed: UInt64) async throws {
+    func randomSchedule(seed: UInt64) async throws {
         let schedule = Schedule(seed: seed)
         let findings = try await schedule.run()
         #expect(findings.isEmpty, "seed \(seed)")

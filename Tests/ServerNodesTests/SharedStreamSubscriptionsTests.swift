@@ -30,8 +30,8 @@ import TrebuchetCluster
     @Test("each version is sent to a node once, and its clients get all versions in order", arguments: streams)
     func once(stream: String) async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
-        try await withNodes(["a", "b"], engine: engine, through: way) { nodes in
+        let engineRoute = FaultyEngine(engine)
+        try await withNodes(["a", "b"], engine: engine, through: engineRoute) { nodes in
             let name = nodes[1].names("boards")[0]
             let first = stream == "observeMarks" ? 0 : 1
             var clients: [TextClient] = []
@@ -44,7 +44,7 @@ import TrebuchetCluster
                 #expect(await eventually { client.starts.count == 1 && client.versions.count == first })
             }
             #expect(await eventually { await nodes[1].server.subscriberCount(of: name, stream) == 1 })
-            way.set { $0.keepsMessages = true }
+            engineRoute.set { $0.keepsMessages = true }
             // A client of the owner: its responses are no messages between nodes.
             let caller = try await nodes[1].textClient()
             let count = 20
@@ -56,7 +56,7 @@ import TrebuchetCluster
                 #expect(rises(client.versions))
                 #expect(client.versions.map(\.sequence) == clients[0].versions.map(\.sequence))
             }
-            let messages = way.messages(to: nodes[0].member.node)
+            let messages = engineRoute.messages(to: nodes[0].member.node)
             let frames = messages.compactMap { NodeMessage($0) }.flatMap(\.frames).filter { $0.kind == .toClient }
             #expect(frames.count { SharedStreamMessage($0.payload)?.kind == .version } == count)
             #expect(frames.count == count)
@@ -276,19 +276,19 @@ import TrebuchetCluster
         arguments: [false, true])
     func answers(directly: Bool) async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
-        try await withNodes(["a", "b"], engine: engine, through: way, areReached: directly) { nodes in
+        let engineRoute = FaultyEngine(engine)
+        try await withNodes(["a", "b"], engine: engine, through: engineRoute, areReached: directly) { nodes in
             if directly {
                 // The first calls go through the coordination store.
                 let tally = try await nodes[0].client().resolve(Tally.self, id: nodes[1].names(1)[0])
                 #expect(
                     await eventually {
-                        let before = way.messageCount
+                        let before = engineRoute.messageCount
                         _ = try? await tally.add(0)
-                        return way.messageCount == before
+                        return engineRoute.messageCount == before
                     })
             }
-            let before = way.messageCount
+            let before = engineRoute.messageCount
             // Actors of both reactors, and clients on both.
             let names = nodes[1].names("boards", 6) + nodes[1].names(6)
             let clients = [
@@ -321,7 +321,7 @@ import TrebuchetCluster
                 }
                 #expect(shown == 30)
             }
-            #expect((way.messageCount == before) == directly)
+            #expect((engineRoute.messageCount == before) == directly)
             for client in clients { client.abort() }
         }
     }

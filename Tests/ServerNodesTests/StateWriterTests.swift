@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test("expired responses of an actor are removed in batches, and the queue of removals is bounded")
-    func letGo() async throws {
+    func releasedRecords() async throws {
         let logs = Logs()
         let reactor = try Reactor(name: "writer")
         let writer = StateWriter(

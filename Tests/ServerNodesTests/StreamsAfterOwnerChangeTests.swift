@@ -53,7 +53,7 @@ import TrebuchetCluster
     }
 
     @Test("a stopping node also ends the streams that are being resumed at a next owner")
-    func sentAway() async throws {
+    func movedActor() async throws {
         let engine = MemoryEngine()
         let gate = FaultyEngine(engine)
         try await withNodes(["a", "b"], engine: engine, through: gate) { nodes in
@@ -112,16 +112,16 @@ import TrebuchetCluster
     func movedUnloaded() async throws {
         let clock = ManualEngineClock()
         let engine = MemoryEngine(clock: clock)
-        let way = FaultyEngine(engine)
+        let engineRoute = FaultyEngine(engine)
         var limits = ServerLimits()
         // No stream may count twice.
         limits.streamsPerConnection = 12
-        let first = try Node("a", engine, through: way, limits: limits, clock: clock)
+        let first = try Node("a", engine, through: engineRoute, limits: limits, clock: clock)
         let second = try Node("b", engine, clock: clock)
         try await first.start()
         await ownAll([first])
         let client = try await first.textClient()
-        way.set { $0.isAway = true }
+        engineRoute.set { $0.isAway = true }
         let names = (0..<12).map { "tallies/\($0)" }
         for name in names {
             let seen = #""streamID":"s","epoch":"e","lastSequence":0"#
@@ -133,7 +133,7 @@ import TrebuchetCluster
         try await second.start()
         #expect(await eventually { names.allSatisfy(second.owns) && first.member.slotCount == 0 })
         // Some of the requests are returned.
-        way.set { $0.isAway = false }
+        engineRoute.set { $0.isAway = false }
         // An unchanged state may be sent again when its actor moves again.
         #expect(await eventually { Set(client.versions.map(\.streamID)).count == 12 })
         #expect(client.messages.allSatisfy { $0.error.isEmpty })
@@ -203,14 +203,14 @@ import TrebuchetCluster
     @Test("a stream that is being resumed waits for the coordination store for longer than the call timeout")
     func longOutage() async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
+        let engineRoute = FaultyEngine(engine)
         var limits = ServerLimits()
         limits.callTimeout = .milliseconds(500)
-        let node = try Node("a", engine, through: way, limits: limits)
+        let node = try Node("a", engine, through: engineRoute, limits: limits)
         try await Node.with([node]) {
             let name = node.names(1)[0]
             let client = try await node.textClient()
-            way.set { $0.hangsReads = true }
+            engineRoute.set { $0.hangsReads = true }
             client.send(
                 "streamResume",
                 #""callID":"1","actorID":"\#(name)","targetIdentifier":"observeCount","streamID":"s","epoch":"e","lastSequence":0"#
@@ -221,7 +221,7 @@ import TrebuchetCluster
                 #expect(await eventually { client.answers(call).count == 1 })
             }
             #expect(client.answers("1").isEmpty && client.messages.allSatisfy { $0.type != "streamError" })
-            way.set { $0.hangsReads = false }
+            engineRoute.set { $0.hangsReads = false }
             #expect(await eventually { client.versions.count == 1 })
             client.abort()
         }
@@ -304,7 +304,7 @@ import TrebuchetCluster
     }
 
     @Test("the first local subscriber of a stream resumed by another client gets its value, even before any change")
-    func behindWhoGoesOn() async throws {
+    func behindResumedStreams() async throws {
         try await withNodes(["a", "b", "c"]) { nodes in
             let names = nodes[1].names(12)
             let before = try await nodes[1].textClient()

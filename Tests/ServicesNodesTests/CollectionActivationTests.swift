@@ -41,8 +41,8 @@ import TrebuchetCluster
         "while a node cannot reach the coordination store, its collections are unavailable, and links are tried again")
     func away() async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
-        let nodes = [try ServiceNode("a", engine, through: way), try ServiceNode("b", engine)]
+        let engineRoute = FaultyEngine(engine)
+        let nodes = [try ServiceNode("a", engine, through: engineRoute), try ServiceNode("b", engine)]
         try await Node.with(nodes.map(\.node)) {
             let (from, to) = (nodes[0].collection, nodes[1].collection)
             let unloaded = try #require(
@@ -52,7 +52,7 @@ import TrebuchetCluster
             let notes = try app.collection(from)
             let added = try await notes.commit([.add("1", ["tags": .array([])])], from: "a client of ada's", at: 1)
             #expect((people + added).map(\.error) == [nil, nil])
-            way.set { $0.isAway = true }
+            engineRoute.set { $0.isAway = true }
             let error = await #expect(throws: TrebuchetError.self) {
                 try await app.collection(unloaded).get(CollectionQuery())
             }
@@ -62,7 +62,7 @@ import TrebuchetCluster
             await #expect(throws: CollectionError.closed) {
                 try await notes.commit([link], from: "a client of ada's", at: 2)
             }
-            way.set { $0.isAway = false }
+            engineRoute.set { $0.isAway = false }
             #expect(try await notes.commit([link], from: "a client of ada's", at: 2).map(\.error) == [nil])
             #expect(try await app.collection(unloaded).get(CollectionQuery()).documents.isEmpty)
         }

@@ -153,23 +153,23 @@ import TrebuchetCluster
     func leaseEnds() async throws {
         let clock = ManualEngineClock()
         let engine = MemoryEngine(clock: clock)
-        let way = FaultyEngine(engine)
-        let node = try ServiceNode("a", engine, through: way, clock: clock)
+        let engineRoute = FaultyEngine(engine)
+        let node = try ServiceNode("a", engine, through: engineRoute, clock: clock)
         try await Node.with([node.node]) {
             let collection = try await App(node, as: "ada").collection("c")
             let secrets = (0...2).map { "a client of ada's, \($0)" }
             let begun = try #require(try await collection.commit([.add("0")], from: secrets[0], at: 1).first?.revision)
-            way.set { $0.hangsAnswers = true }
+            engineRoute.set { $0.hangsAnswers = true }
             var commits = [Task { try await collection.commit([.add("1")], from: secrets[1], at: 1) }]
-            #expect(await eventually { way.unansweredCount == 1 })
+            #expect(await eventually { engineRoute.unansweredCount == 1 })
             commits.append(Task { try await collection.commit([.add("2")], from: secrets[2], at: 1) })
             let part = try #require(node.collections.live.first?.part)
             #expect(await eventually { await part.whenLocal { $0.table.unwrittenCount } == 2 })
-            way.set { ($0.failsRenewals, $0.givesNoSlots) = (true, true) }
+            engineRoute.set { ($0.failsRenewals, $0.givesNoSlots) = (true, true) }
             clock.advance(by: Node.settings.leaseDuration)
             #expect(await eventually { node.node.member.slotCount == 0 })
             #expect(await eventually { node.collections.collectionCount == 0 })
-            way.set { $0 = .init() }
+            engineRoute.set { $0 = .init() }
             var errors: [CollectionError?] = []
             for commit in commits {
                 errors.append(await #expect(throws: CollectionError.self) { try await commit.value })

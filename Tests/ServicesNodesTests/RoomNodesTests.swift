@@ -57,17 +57,17 @@ import TrebuchetCluster
     @Test("an event whose first write fails is delivered once it is written, and only then acknowledged")
     func publishedWhileAway() async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
-        let node = try ServiceNode("a", engine, through: way)
+        let engineRoute = FaultyEngine(engine)
+        let node = try ServiceNode("a", engine, through: engineRoute)
         try await Node.with([node.node]) {
             let room = node.room
             let channels = try await [App(node).numbers(in: room), App(node).numbers(in: room)]
             for channel in channels { await shows(channel) { $0.isConnected } }
-            way.set { $0.failsAppends = true }
-            let before = way.appendCount
+            engineRoute.set { $0.failsAppends = true }
+            let before = engineRoute.appendCount
             let publishing = Task { try await channels[0].publish(Count(from: "0", number: 1)) }
-            #expect(await eventually { way.appendCount > before })
-            way.set { $0.failsAppends = false }
+            #expect(await eventually { engineRoute.appendCount > before })
+            engineRoute.set { $0.failsAppends = false }
             try await publishing.value
             await shows(channels[1]) { $0.events.map(\.data.number) == [1] }
         }
@@ -94,17 +94,17 @@ import TrebuchetCluster
     @Test("a room whose log refuses the first entry of its activation is activated again")
     func refusedNote() async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
-        let nodes = [try ServiceNode("a", engine), try ServiceNode("b", engine, through: way)]
+        let engineRoute = FaultyEngine(engine)
+        let nodes = [try ServiceNode("a", engine), try ServiceNode("b", engine, through: engineRoute)]
         try await Node.with(nodes.map(\.node)) {
             let room = nodes[0].room
             let ada = try await App(nodes[1]).presence("Ada", in: room)
             await shows(ada) { $0.isConnected }
-            let before = way.appendCount
-            way.set { $0.fencesAppends = true }
+            let before = engineRoute.appendCount
+            engineRoute.set { $0.fencesAppends = true }
             try await nodes[0].node.kill()
-            #expect(await eventually { way.appendCount > before })
-            way.set { $0.fencesAppends = false }
+            #expect(await eventually { engineRoute.appendCount > before })
+            engineRoute.set { $0.fencesAppends = false }
             let bob = try await App(nodes[1]).presence("Bob", in: room)
             await shows(bob) { $0.peersList.map(\.data.name) == ["Ada"] }
         }
@@ -113,17 +113,17 @@ import TrebuchetCluster
     @Test("a room that could not be loaded does not count towards the limit of rooms")
     func unloadable() async throws {
         let engine = MemoryEngine()
-        let way = FaultyEngine(engine)
+        let engineRoute = FaultyEngine(engine)
         var limits = RoomLimits()
         limits.rooms = 1
-        let node = try ServiceNode("a", engine, through: way, rooms: limits)
+        let node = try ServiceNode("a", engine, through: engineRoute, rooms: limits)
         try await Node.with([node.node]) {
-            way.set { $0.isAway = true }
+            engineRoute.set { $0.isAway = true }
             for number in 0..<3 {
                 let room = try await node.node.client().resolve(Room.self, id: "rooms/chat-\(number)")
                 await #expect(throws: (any Error).self) { try await room.leave(token: nil) }
             }
-            way.set { $0.isAway = false }
+            engineRoute.set { $0.isAway = false }
             let ada = try await App(node).presence("Ada", in: "other")
             await shows(ada) { $0.isConnected }
         }

@@ -14,7 +14,7 @@ struct ServiceNode: Sendable {
     let collections: CollectionHost
 
     init(
-        _ name: String, _ engine: MemoryEngine, through way: (any ClusterEngine)? = nil,
+        _ name: String, _ engine: MemoryEngine, through engineRoute: (any ClusterEngine)? = nil,
         settings: ClusterMemberSettings = Node.settings, clock: ManualEngineClock? = nil,
         rooms roomLimits: RoomLimits = RoomLimits(), collections collectionLimits: CollectionLimits = CollectionLimits()
     ) throws {
@@ -22,7 +22,8 @@ struct ServiceNode: Sendable {
         access.identifiesCallers = true
         access.authenticate = { request in request.bearerToken.map { Principal(id: $0) } }
         var hosts: (RoomHost, CollectionHost)?
-        node = try Node(name, engine, through: way, access: access, settings: settings, clock: clock) { server in
+        node = try Node(name, engine, through: engineRoute, access: access, settings: settings, clock: clock) {
+            server in
             hosts = (
                 RoomHost.expose(on: server, limits: roomLimits, placement: .cluster),
                 CollectionHost.expose(on: server, limits: collectionLimits, placement: .cluster)

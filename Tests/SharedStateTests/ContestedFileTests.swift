@@ -154,7 +154,7 @@ struct ContestedFileTests {
     }
 
     @Test("a required value is what the key loads, also while other wrappers hold the previous one")
-    func requiredHeld() async throws {
+    func requiredDuringWrite() async throws {
         let (files, file) = (ContestedStorage("1"), file)
         let store = SharedStore(files: files)
         @Shared(.fileStorage(file), store: store) var count = 0

@@ -163,7 +163,7 @@ struct FileLinkTests {
     }
 
     @Test("circular links are an error, and stay")
-    func circle() async throws {
+    func linkCycle() async throws {
         try await withFolder { folder in
             let (one, other) = (folder.appendingPathComponent("a"), folder.appendingPathComponent("b"))
             try manager.createSymbolicLink(at: one, withDestinationURL: other)
@@ -175,7 +175,7 @@ struct FileLinkTests {
     }
 
     @Test("path resolution follows links, and names each folder before it is read")
-    func way() async throws {
+    func pathChange() async throws {
         try await withFolder { folder in
             try make(folder.appendingPathComponent("there"), with: 1)
             try manager.createSymbolicLink(atPath: folder.path + "/link", withDestinationPath: "here/../there")

@@ -61,7 +61,7 @@ struct SharedObservationTests {
     func lossless() async {
         @Shared(value: 0) var count
         let observer = ObservationLoop($count)
-        observer.look()
+        observer.observe()
         for number in 1...2_000 {
             $count.withLock { $0 += 1 }
             if number.isMultiple(of: 7) { await Task.yield() }
@@ -106,11 +106,11 @@ private final class ObservationLoop {
 
     init(_ shared: Shared<Int>) { self.shared = shared }
 
-    func look() {
+    func observe() {
         withObservationTracking {
             seen.append(shared.wrappedValue)
         } onChange: {
-            Task { @MainActor in self.look() }
+            Task { @MainActor in self.observe() }
         }
     }
 }

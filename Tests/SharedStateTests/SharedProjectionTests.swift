@@ -167,7 +167,7 @@ struct SharedProjectionTests {
     }
 
     @Test("a key with a default identifies the same value as the key alone, for every wrapper")
-    func standIn() async throws {
+    func fallbackValue() async throws {
         func shared<Key: SharedKey<Int>>(_ key: Key) -> Shared<Int> { Shared(wrappedValue: 0, key, store: store) }
         @Shared(.level, store: store) var level
         $level.withLock { $0 = 5 }

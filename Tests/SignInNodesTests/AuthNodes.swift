@@ -44,7 +44,7 @@ final class Alarm: Sendable {
 
 /// A server whose accounts are shared with other nodes.
 final class AuthNode: Sendable {
-    let way: TableEngineRoute
+    let engineRoute: TableEngineRoute
     let accounts: Accounts
     let alarm = Alarm()
     let server: TrebuchetServer
@@ -56,9 +56,9 @@ final class AuthNode: Sendable {
         _ engine: MemoryEngine, _ clock: ManualEngineClock, _ mailbox: Mailbox, _ limits: AuthLimits
     ) async throws {
         let (alarm, lines) = (alarm, lines)
-        way = TableEngineRoute(engine)
+        engineRoute = TableEngineRoute(engine)
         accounts = try await Accounts(
-            engine: way, mailer: mailbox, limits: limits, report: { _, line in lines.record(line) },
+            engine: engineRoute, mailer: mailbox, limits: limits, report: { _, line in lines.record(line) },
             now: { 1_800_000_000_000 + Int64(clock.milliseconds) }
         ) { try await alarm.wait($0) }
         var access = accounts.accessPolicy

@@ -51,7 +51,7 @@ import TrebuchetCluster
     func lostMessage() async throws {
         try await AuthNodes.run { nodes in
             let (grant, client) = try await other(nodes)
-            nodes.b.way.set { $0.losesMessages = true }
+            nodes.b.engineRoute.set { $0.losesMessages = true }
             try await nodes.a.client().auth.signOut(grant.refreshToken)
             #expect(try await client.caller() == grant.user.id)
             // The interval between two polls.
@@ -62,13 +62,13 @@ import TrebuchetCluster
     }
 
     @Test("when notices are no longer retained, the sessions of all connections are checked")
-    func lostNews() async throws {
+    func lostNotices() async throws {
         var limits = ClusterEngineLimits()
         limits.noticesPerTable = 2
         try await AuthNodes.run(engine: limits) { nodes in
             let (grant, client) = try await other(nodes)
             let (other, unconcerned) = try await other(nodes, "b@b.c")
-            nodes.b.way.set { $0.losesMessages = true }
+            nodes.b.engineRoute.set { $0.losesMessages = true }
             try await nodes.a.client().auth.signOut(grant.refreshToken)
             for _ in 0..<3 {
                 let guest = try await nodes.a.client().auth.signInAsGuest()
@@ -80,22 +80,22 @@ import TrebuchetCluster
             // An older token is checked, since the node cannot know its session's state.
             #expect(try await nodes.b.client(token: other.accessToken).caller() == other.user.id)
             await #expect(throws: TransportError.self) { try await nodes.b.client(token: grant.accessToken) }
-            nodes.b.way.set { $0.isAway = true }
+            nodes.b.engineRoute.set { $0.isAway = true }
             await #expect(throws: TransportError.self) { try await nodes.b.client(token: other.accessToken) }
         }
     }
 
     @Test("when the coordination store has lost the last notices and has others instead, sessions are checked too")
-    func otherNews() async throws {
+    func unrelatedNotices() async throws {
         try await AuthNodes.run { nodes in
             let (grant, client) = try await other(nodes)
             let guest = try await nodes.a.client().auth.signInAsGuest()
             try await nodes.a.client().auth.signOut(guest.refreshToken)
             #expect(await eventually { nodes.b.accounts.connections.reason(session(of: guest)) == .elsewhere })
             // The end of a session, with a number that another change had before.
-            nodes.b.way.set { $0.losesMessages = true }
+            nodes.b.engineRoute.set { $0.losesMessages = true }
             try await nodes.a.client().auth.signOut(grant.refreshToken)
-            nodes.b.way.set { faults in
+            nodes.b.engineRoute.set { faults in
                 faults.news = {
                     TableChangeFeed(
                         tableIncarnation: $0.tableIncarnation, head: 1, truncatedThrough: 0, [.init(1, [])],
@@ -135,9 +135,9 @@ import TrebuchetCluster
             let grant = try await nodes.signIn("ada@b.c", at: nodes.a).grant
             let client = try await nodes.a.client(token: grant.accessToken)
             let asking = try await nodes.a.client()
-            nodes.a.way.set { $0.losesAnswers = true }
+            nodes.a.engineRoute.set { $0.losesAnswers = true }
             await #expect(throws: AuthError.unavailable) { try await asking.auth.signOut(grant.refreshToken) }
-            nodes.a.way.set { $0.losesAnswers = false }
+            nodes.a.engineRoute.set { $0.losesAnswers = false }
             nodes.a.alarm.ring()
             #expect(await client.losesItsRights())
         }
@@ -161,7 +161,7 @@ import TrebuchetCluster
         try await AuthNodes.run { nodes in
             let (grant, client) = try await other(nodes)
             _ = try await nodes.b.client().auth.sendMagicCode(to: "b@b.c")
-            nodes.b.way.set { $0.isAway = true }
+            nodes.b.engineRoute.set { $0.isAway = true }
             let stranger = try await nodes.b.client()
             await #expect(throws: AuthError.unavailable) { try await stranger.auth.signInAsGuest() }
             await #expect(throws: AuthError.unavailable) { try await stranger.auth.sendMagicCode(to: "b@b.c") }
@@ -175,7 +175,7 @@ import TrebuchetCluster
             // The node learns of other nodes' changes once the coordination store is available again.
             try await nodes.a.client().auth.signOut(grant.refreshToken)
             #expect(try await client.caller() == grant.user.id)
-            nodes.b.way.set { $0.isAway = false }
+            nodes.b.engineRoute.set { $0.isAway = false }
             nodes.b.alarm.ring()
             #expect(await client.losesItsRights())
             #expect(try await stranger.auth.signInAsGuest().user.isGuest)
@@ -235,7 +235,7 @@ import TrebuchetCluster
                     try await client.auth.signInAsGuest()
                 }
             }
-            #expect(nodes.a.way.taken == 2)
+            #expect(nodes.a.engineRoute.taken == 2)
         }
     }
 
@@ -271,11 +271,11 @@ import TrebuchetCluster
         limits.queuedRequests = 2
         try await AuthNodes.run(limits) { nodes in
             let clients = [try await nodes.a.client(), try await nodes.a.client(), try await nodes.a.client()]
-            nodes.a.way.set { $0.hangs = true }
+            nodes.a.engineRoute.set { $0.hangs = true }
             let calls = clients.prefix(2).map { client in Task { try await client.auth.signInAsGuest() } }
-            #expect(await eventually { nodes.a.way.hanging == 2 })
+            #expect(await eventually { nodes.a.engineRoute.hanging == 2 })
             await #expect(throws: AuthError.limitReached("waiting")) { try await clients[2].auth.signInAsGuest() }
-            nodes.a.way.set { $0.hangs = false }
+            nodes.a.engineRoute.set { $0.hangs = false }
             for call in calls { #expect(try await call.value.user.isGuest) }
         }
     }

@@ -70,7 +70,7 @@ struct CancelledEffectTests {
     }
 
     @Test("a cancelled effect is ignored by an owner that sends delivered actions itself")
-    func overtakenOnForeignWay() async {
+    func overtakenOnOtherActor() async {
         let reducer = Reduce<[Int], Int> { state, action in
             switch action {
             case 0: return .run { await $0(1) }.cancellable(id: "a")

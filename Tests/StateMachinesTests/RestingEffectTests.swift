@@ -63,7 +63,7 @@ struct RestingEffectTests {
         TestStore(initialState: Feature.State()) { Feature(clock: clock) }
     }
 
-    private func received(_ store: TestStoreOf<Feature>) -> [Feature.Action] { store.ledger.received.map(\.action) }
+    private func received(_ store: TestStoreOf<Feature>) -> [Feature.Action] { store.assertions.received.map(\.action) }
 
     @Test(
         "actions that an effect sends without waiting have been sent when 'send' returns",
@@ -114,7 +114,7 @@ struct RestingEffectTests {
         var lost = 0
         for _ in 0..<(Self.rounds / 30) {
             // A busy machine may take longer than the default to run the task.
-            let clock = TestClock(patience: .seconds(30))
+            let clock = TestClock(yieldTimeout: .seconds(30))
             let ticks = Mutex(0)
             let loop = Task {
                 while true {

@@ -129,7 +129,7 @@ struct StoreTaskTests {
 
     @Test("a task can be awaited from elsewhere before its action is reduced")
     func beforeReduced() async {
-        let group = EffectGroup(of: EffectTasks<Int>(), isForLater: true)
+        let group = EffectGroup(of: EffectTasks<Int>(), isDeferred: true)
         let action = QueuedAction(1, group)
         let (waits, ended) = (Recorder(), Recorder())
         let waiting = Task {
@@ -140,7 +140,7 @@ struct StoreTaskTests {
         #expect(await eventually { waits.entries == ["waits"] }, "it waits")
         await Task.yield()
         #expect(ended.entries == [])
-        action.isReduced()
+        action.markReduced()
         await waiting.value
     }
 

@@ -35,7 +35,7 @@ struct ChangedStreamQueueTests {
         #expect(log.changes(since: &seen).map(Array.init) == [identity(ChangedStreamQueue.longest)])
         #expect(log.changes(since: &late).map(Array.init) == [])
         var newcomer = UInt64(0)
-        log.clear(butFor: [identity(3)])
+        log.clear(except: [identity(3)])
         #expect(log.changes(since: &newcomer).map(Array.init) == [identity(3)])
     }
 }

@@ -48,14 +48,14 @@ struct ClosedConnectionTests {
             let rig = FanOutRig(reactor)
             let link = Link()
             let connection = rig.connection(over: link)
-            let host = connection.parties.host
+            let host = connection.scopes.host
             let state = rig.observed()
             rig.observe(state.source, connection)
             let subscription = connection.streams.values.first!
             #expect(host != nil)
             connection.linkDidClose()
             link.isGone = true
-            #expect(connection.parties.host == host)
+            #expect(connection.scopes.host == host)
             #expect(!connection.isWritable)
             connection.inOneWrite {}
             connection.close(.goingAway, reason: "")

@@ -122,7 +122,7 @@ import Testing
             slowLink.isWritable = true
             slow.linkDidBecomeWritable()
             let counts = rig.shard.counts.sum
-            func more(_ figure: Metric) -> UInt64 { counts[figure] - before[figure] }
+            func more(_ metric: Metric) -> UInt64 { counts[metric] - before[metric] }
             let mine = listener.deliveries.filter { $0.connection == quick.connectionNumber }
             let others = listener.deliveries.filter { $0.connection == slow.connectionNumber }
             #expect(mine.count == 201)

@@ -102,7 +102,7 @@ import TrebuchetWire
     }
 
     @Test("when changes do not fit the value, the stream restarts and is assembled as text from then on")
-    mutating func misfit() throws {
+    mutating func typeMismatch() throws {
         data(3, #"[{"id":1,"title":"a"}]"#)
         #expect(patch(4, #"[{"op":"replace","path":"/0/title","value":"b"}]"#) == nil)
         #expect(throws: ChangesMismatch.self) { try newest }

@@ -36,18 +36,18 @@ import TrebuchetWire
     @Test("streams are counted, and so are those that have not started")
     mutating func counts() {
         let streams = [stream(), stream()]
-        #expect(registry.count == 0 && registry.beginningCount == 0)
+        #expect(registry.count == 0 && registry.startingCount == 0)
         begin(1, streams[0])
         begin(2, streams[1], id: "s2")
-        #expect(registry.count == 2 && registry.beginningCount == 1)
+        #expect(registry.count == 2 && registry.startingCount == 1)
         let unknown = registry.handleStreamStart(callNumber: 9, streamID: "s9", epoch: "e")
         #expect(unknown == "s9")
-        #expect(registry.count == 2 && registry.beginningCount == 1)
+        #expect(registry.count == 2 && registry.startingCount == 1)
         let notBegun = registry.remove(callNumber: 1)
         let begun = registry.remove(callNumber: 2)
         let gone = registry.remove(callNumber: 2)
         #expect(notBegun == nil && begun == "s2" && gone == nil)
-        #expect(registry.count == 0 && registry.beginningCount == 0)
+        #expect(registry.count == 0 && registry.startingCount == 0)
     }
 
     @Test("a stream that its server starts repeatedly with new IDs is counted once")
@@ -56,17 +56,17 @@ import TrebuchetWire
         begin(1, first)
         begin(2, second)
         for id in ["s1", "s2", "s3"] { _ = registry.handleStreamStart(callNumber: 1, streamID: id, epoch: "e") }
-        #expect(registry.beginningCount == 1)
+        #expect(registry.startingCount == 1)
         let old = data("s1", 1, "1")
         let new = data("s3", 1, "1")
         #expect(!old && new)
         // The ID of another stream that has started.
         _ = registry.handleStreamStart(callNumber: 2, streamID: "s3", epoch: "e")
-        #expect(registry.beginningCount == 1)
+        #expect(registry.startingCount == 1)
         let told = registry.remove(callNumber: 1)
-        #expect(told == nil && registry.beginningCount == 0)
+        #expect(told == nil && registry.startingCount == 0)
         let kept = registry.remove(callNumber: 2)
-        #expect(kept == "s3" && registry.count == 0 && registry.beginningCount == 0)
+        #expect(kept == "s3" && registry.count == 0 && registry.startingCount == 0)
     }
 
     @Test("the ID of a stream on an earlier connection may belong to another stream on this one")
@@ -120,7 +120,7 @@ import TrebuchetWire
     }
 
     @Test("events of another incarnation that do not follow the seen ones end the stream")
-    mutating func otherLife() {
+    mutating func otherIncarnation() {
         let stream = stream(.events(buffer: 10))
         registry.subscribe(
             callNumber: 1, target: StreamTarget(actorID: "a", name: "observeEvents"), sink: sink(stream))
@@ -145,14 +145,14 @@ import TrebuchetWire
         let target = StreamTarget(actorID: "a", name: "observeEvents")
         let asked = registry.subscribe(
             callNumber: 1, target: target, sink: sink(stream), since: EventBookmark(epoch: "e", sequence: 5))
-        let beginning = StreamRegistry.StartMode.resumption(streamID: "new", target, epoch: "e", lastSequence: 5)
-        #expect(asked == beginning)
-        #expect(registry.restartAll().map(\.beginning) == [beginning])
+        let startMode = StreamRegistry.StartMode.resumption(streamID: "new", target, epoch: "e", lastSequence: 5)
+        #expect(asked == startMode)
+        #expect(registry.restartAll().map(\.startMode) == [startMode])
         _ = registry.handleStreamStart(callNumber: 1, streamID: "s", epoch: "e", position: 9)
         #expect(stream.position?.bookmark == EventBookmark(epoch: "e", sequence: 5))
         let wasTaken = (5...7).map { data("s", $0, "\($0)") }
         #expect(wasTaken == [false, true, true])
-        let again = registry.restartAll().map(\.beginning)
+        let again = registry.restartAll().map(\.startMode)
         #expect(again == [.resumption(streamID: "s", target, epoch: "e", lastSequence: 7)])
     }
 
@@ -189,7 +189,7 @@ import TrebuchetWire
         registry.handleStreamEnd(streamID: "s", reason: reason)
         #expect(stream.relay.currentValue.outcome == outcome)
         #expect(registry.count == (outcome == nil ? 1 : 0))
-        #expect(registry.beginningCount == registry.count)
+        #expect(registry.startingCount == registry.count)
         let late = data("s", 2, "2")
         #expect(!late && value(stream) == "1")
     }

@@ -60,7 +60,7 @@ import TrebuchetWire
     }
 
     @Test("on a new connection started streams are resumed at their positions, and the others are started")
-    mutating func anew() {
+    mutating func newEpoch() {
         data(3, "[1,2]")
         registry.subscribe(
             callNumber: 2, target: StreamTarget(actorID: "b", name: "observeOther"),
@@ -68,7 +68,7 @@ import TrebuchetWire
         let beginnings = registry.restartAll()
         #expect(beginnings.map(\.callNumber) == [1, 2])
         #expect(
-            beginnings.map(\.beginning) == [
+            beginnings.map(\.startMode) == [
                 .resumption(
                     streamID: "s1", StreamTarget(actorID: "a", name: "observeState"), epoch: "e", lastSequence: 3),
                 .invocation(StreamTarget(actorID: "b", name: "observeOther")),

@@ -241,7 +241,7 @@ import TrebuchetTesting
     }
 
     @Test("a new actor exposed under a name is independent: streams of the previous one continue")
-    func exposedAnew() async throws {
+    func exposedAgain() async throws {
         try await withList(.webSocket) { list, _, server in
             let old = try server.actorSystem.resolve(id: TrebuchetActorID("todos"), as: TodoList.self)
             var iterator = await list.observeState().makeAsyncIterator()

@@ -116,27 +116,27 @@ package final class Collector: Sendable {
         switch manner {
         case .answers(let status):
             if status == 200 { bodies.withLock { $0.append(body) } }
-            _ = say("HTTP/1.1 \(status) Said\r\nContent-Length: 2\r\n\r\n{}", to: peer)
+            _ = writeText("HTTP/1.1 \(status) Said\r\nContent-Length: 2\r\n\r\n{}", to: peer)
         case .trickles:
             for byte in "HTTP/1.1 200 Said\r\nX: " + String(repeating: "x", count: 100_000) {
-                guard say("\(byte)", to: peer), !hasGone(peer, within: 20) else { return }
+                guard writeText("\(byte)", to: peer), !hasDisconnected(peer, within: 20) else { return }
             }
         case .floods:
             let part = String(repeating: "X: " + String(repeating: "x", count: 1_000) + "\r\n", count: 16)
-            _ = say("HTTP/1.1 200 Said\r\n", to: peer)
-            while say(part, to: peer) {}
+            _ = writeText("HTTP/1.1 200 Said\r\n", to: peer)
+            while writeText(part, to: peer) {}
         case .silent:
-            while !hasGone(peer, within: 1_000) {}
+            while !hasDisconnected(peer, within: 1_000) {}
         }
     }
 
-    private func say(_ text: String, to peer: Int32) -> Bool {
+    private func writeText(_ text: String, to peer: Int32) -> Bool {
         let bytes = Array(text.utf8)
         return send(peer, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
     }
 
     /// Returns true if the peer closes the connection within this number of milliseconds.
-    private func hasGone(_ peer: Int32, within milliseconds: Int32) -> Bool {
+    private func hasDisconnected(_ peer: Int32, within milliseconds: Int32) -> Bool {
         var question = pollfd(fd: peer, events: Int16(POLLIN), revents: 0)
         guard poll(&question, 1, milliseconds) > 0 else { return false }
         var byte: UInt8 = 0

@@ -2,7 +2,7 @@
 ///
 /// "." is the module's root. A new folder gets its layer here.
 enum FolderLayout {
-    static let floors: [String: [[String]]] = [
+    static let layers: [String: [[String]]] = [
         "Deltas": [
             ["Changes"], ["Storage"], ["Keyed"],
         ],

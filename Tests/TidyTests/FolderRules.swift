@@ -100,25 +100,25 @@ enum FolderRules {
 
     /// Uses of the same or a higher layer, folders without a layer, and layers without a folder.
     ///
-    /// - Parameter floors: for each module its layers, the lowest first; folders of one layer may not use each other.
-    static func findings(in files: [SourceText], floors: [String: [[String]]]) -> [Finding] {
+    /// - Parameter layers: for each module its layers, the lowest first; folders of one layer may not use each other.
+    static func findings(in files: [SourceText], layers: [String: [[String]]]) -> [Finding] {
         let modules = Dictionary(grouping: files.filter { $0.path.hasPrefix("Sources/") }) { $0.module ?? "" }
         var findings: [Finding] = []
         for (module, files) in modules.sorted(by: { $0.key < $1.key }) {
             let folders = Set(files.map(folder))
-            var floorOf: [String: Int] = [:]
-            for (floor, names) in (floors[module] ?? []).enumerated() { for name in names { floorOf[name] = floor } }
-            if floors[module] == nil, folders.count < 2 { continue }
-            for folder in folders.symmetricDifference(floorOf.keys).sorted() {
+            var layerOf: [String: Int] = [:]
+            for (layer, names) in (layers[module] ?? []).enumerated() { for name in names { layerOf[name] = layer } }
+            if layers[module] == nil, folders.count < 2 { continue }
+            for folder in folders.symmetricDifference(layerOf.keys).sorted() {
                 let message =
                     folders.contains(folder)
-                    ? "the folder has no floor; give it one in FolderLayout.swift"
+                    ? "the folder has no layer; give it one in FolderLayout.swift"
                     : "FolderLayout.swift names it, and there is no such folder"
                 findings.append(Finding(path: "Sources/\(module)/\(folder)", message: message))
             }
             for use in uses(in: files) {
-                guard let from = floorOf[use.from], let to = floorOf[use.to], to >= from else { continue }
-                let message = "\(use.from) uses \(use.name) of \(use.to), which is no lower floor of \(module)"
+                guard let from = layerOf[use.from], let to = layerOf[use.to], to >= from else { continue }
+                let message = "\(use.from) uses \(use.name) of \(use.to), which is no lower layer of \(module)"
                 findings.append(Finding(path: use.path, line: use.line, message: message))
             }
         }

@@ -2,7 +2,7 @@ import Testing
 
 struct FolderRulesTests {
     private func findings(
-        _ files: [String: String], floors: [[String]] = [["Low", "Side"], ["."]]
+        _ files: [String: String], layers: [[String]] = [["Low", "Side"], ["."]]
     ) -> [Finding] {
         let standing = [
             "Low/L.swift": "struct Low {}", "Side/S.swift": "struct Side {}", "Root.swift": "struct Root {}",
@@ -10,7 +10,7 @@ struct FolderRulesTests {
         let all = standing.merging(files) { $0 + "\n" + $1 }
         return FolderRules.findings(
             in: all.sorted { $0.key < $1.key }.map { SourceText(path: "Sources/House/\($0.key)", $0.value) },
-            floors: ["House": floors])
+            layers: ["House": layers])
     }
 
     @Test("a folder may use only declarations of lower layers")
@@ -51,7 +51,7 @@ struct FolderRulesTests {
 
     @Test("a folder has a layer, and a layer its folders")
     func plan() {
-        #expect(findings([:], floors: [["Low"], ["."]]).map(\.path) == ["Sources/House/Side"])
-        #expect(findings([:], floors: [["Low", "Side", "Gone"], ["."]]).map(\.path) == ["Sources/House/Gone"])
+        #expect(findings([:], layers: [["Low"], ["."]]).map(\.path) == ["Sources/House/Side"])
+        #expect(findings([:], layers: [["Low", "Side", "Gone"], ["."]]).map(\.path) == ["Sources/House/Gone"])
     }
 }

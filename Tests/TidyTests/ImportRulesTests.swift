@@ -18,7 +18,7 @@ struct ImportRulesTests {
                 test("LowTests", ["Low"], resources: [.copy("data")]),
             ])
         """)
-    private let floors = ["CLow": 0, "Low": 1, "Side": 1, "High": 2, "Tool": 3]
+    private let layers = ["CLow": 0, "Low": 1, "Side": 1, "High": 2, "Tool": 3]
 
     @Test("targets and their dependencies are read from the manifest")
     func targets() {
@@ -62,25 +62,25 @@ struct ImportRulesTests {
         ])
     func imports(path: String, line: String, isAllowed: Bool) {
         let findings = ImportRules.findings(
-            in: SourceText(path: path, line), manifest: manifest, floors: floors)
+            in: SourceText(path: path, line), manifest: manifest, layers: layers)
         #expect(findings.isEmpty == isAllowed, "\(findings)")
     }
 
     @Test("a listed import of the same or a higher layer is found", arguments: [1, 2])
-    func sameFloor(floorOfLow: Int) {
-        var floors = floors
-        floors["Low"] = floorOfLow
-        floors["High"] = 1
+    func sameLayer(layerOfLow: Int) {
+        var layers = layers
+        layers["Low"] = layerOfLow
+        layers["High"] = 1
         let file = SourceText(path: "Sources/High/A.swift", "import Low")
-        #expect(ImportRules.findings(in: file, manifest: manifest, floors: floors).count == 1)
-        #expect(ImportRules.findings(in: manifest, floors: floors).map(\.path) == ["Package.swift"])
+        #expect(ImportRules.findings(in: file, manifest: manifest, layers: layers).count == 1)
+        #expect(ImportRules.findings(in: manifest, layers: layers).map(\.path) == ["Package.swift"])
     }
 
     @Test("a manifest that respects the layers has no findings, one with a target without a layer has")
-    func manifestFloors() {
-        #expect(ImportRules.findings(in: manifest, floors: floors).isEmpty)
-        var fewer = floors
+    func manifestLayers() {
+        #expect(ImportRules.findings(in: manifest, layers: layers).isEmpty)
+        var fewer = layers
         fewer["Side"] = nil
-        #expect(ImportRules.findings(in: manifest, floors: fewer).count == 1)
+        #expect(ImportRules.findings(in: manifest, layers: fewer).count == 1)
     }
 }

@@ -2,7 +2,7 @@
 ///
 /// A new module gets its layer here and in Docs/Internals/Architecture.md.
 enum LayerRules {
-    static let floors: [String: Int] = [
+    static let layers: [String: Int] = [
         "CEpoll": -1, "COpenSSL": -1, "CZlib": -1, "CSQLite": -1,
         "Platform": 0, "Bytes": 0, "IdentifiedArrays": 0, "SwiftReading": 0, "TrebuchetMacros": 1,
         "StateMachineMacros": 0, "TestCertificates": 0, "Mutations": 0,

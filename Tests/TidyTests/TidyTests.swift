@@ -14,30 +14,30 @@ struct TidyTests {
     }
 
     @Test("in Package.swift each module is listed under its layer")
-    func floorsInManifest() throws {
+    func layersInManifest() throws {
         let text = try String(contentsOf: Repository.root.appending(path: "Package.swift"), encoding: .utf8)
-        let sections = text.components(separatedBy: "        // Floor ").dropFirst()
+        let sections = text.components(separatedBy: "        // Layer ").dropFirst()
         #expect(sections.count == 11)
         for section in sections {
-            let floor = try #require(section.firstMatch(of: /^\d+/).flatMap { Int($0.output) })
-            let part = section.components(separatedBy: "        // Beside the floors").first ?? ""
+            let layer = try #require(section.firstMatch(of: /^\d+/).flatMap { Int($0.output) })
+            let part = section.components(separatedBy: "        // Beside the layers").first ?? ""
             let targets = Manifest(part.components(separatedBy: "\n").dropFirst().joined(separator: "\n")).targets
             #expect(!targets.isEmpty)
-            for target in targets { #expect(LayerRules.floors[target.name] == floor, "\(target.name) under \(floor)") }
+            for target in targets { #expect(LayerRules.layers[target.name] == layer, "\(target.name) under \(layer)") }
         }
     }
 
     @Test("modules import only modules listed by their target, and only of lower layers")
     func imports() {
-        report(ImportRules.findings(in: repository.manifest, floors: LayerRules.floors))
+        report(ImportRules.findings(in: repository.manifest, layers: LayerRules.layers))
         for file in repository.files {
-            report(ImportRules.findings(in: file, manifest: repository.manifest, floors: LayerRules.floors))
+            report(ImportRules.findings(in: file, manifest: repository.manifest, layers: LayerRules.layers))
         }
     }
 
     @Test("folders use only folders of lower layers of their module")
     func folders() {
-        report(FolderRules.findings(in: repository.files, floors: FolderLayout.floors))
+        report(FolderRules.findings(in: repository.files, layers: FolderLayout.layers))
     }
 
     @Test("fewer than 15 source files are so short that they should be merged with another")

@@ -122,13 +122,13 @@ import TrebuchetTesting
     private static let short = ["--connections", "2", "--in-flight", "4", "--seconds", "1", "--json"]
 
     @Test("bench transfers compares persistence on disk with SQLite alone and with memory, and few accounts with many")
-    func figures() async throws {
+    func metrics() async throws {
         let outcome = try await ChildProcess(
             ServeProcess.tool, ["bench", "transfers", "--accounts", "300"] + Self.short, error: .captured
         ).finish()
         #expect(outcome.status == 0, "\(outcome.error)")
-        let figures = try JSONDecoder().decode([String: Double].self, from: Data(outcome.output.utf8))
-        #expect(figures["accounts"] == 300 && figures["connections"] == 2 && figures["in_flight"] == 4)
+        let metrics = try JSONDecoder().decode([String: Double].self, from: Data(outcome.output.utf8))
+        #expect(metrics["accounts"] == 300 && metrics["connections"] == 2 && metrics["in_flight"] == 4)
         var names = ["fdatasync_per_second", "fdatasync_per_second_at_the_end"]
         for kind in ["persisted", "memory", "sqlite"] { names.append("\(kind)_300_percent_of_100") }
         for count in [100, 300] {
@@ -138,10 +138,10 @@ import TrebuchetTesting
             names.append("sqlite_transfers_per_second_\(count)")
             // Rounded to tenths, the ratios are 0 when the disk is busy.
             for ratio in ["percent_of_memory", "percent_of_sqlite", "transfers_per_fdatasync"] {
-                #expect(figures.keys.contains("persisted_\(ratio)_\(count)"), "\(ratio)")
+                #expect(metrics.keys.contains("persisted_\(ratio)_\(count)"), "\(ratio)")
             }
         }
-        for name in names { #expect(try #require(figures[name], "\(name)") > 0, "\(name)") }
+        for name in names { #expect(try #require(metrics[name], "\(name)") > 0, "\(name)") }
     }
 
     @Test(
@@ -156,10 +156,10 @@ import TrebuchetTesting
             ["bench", "transfers", "--accounts", "100", "--data", folder.path, option] + Self.short, error: .captured
         ).finish()
         #expect(outcome.status == 0, "\(outcome.error)")
-        let figures = try JSONDecoder().decode([String: Double].self, from: Data(outcome.output.utf8))
-        #expect(figures.keys.contains("\(measured)_transfers_per_second_100"))
-        #expect(!figures.keys.contains("\(not)_transfers_per_second_100"))
-        #expect(!figures.keys.contains { $0.contains("percent_of_100") }, "100 accounts compared with themselves")
+        let metrics = try JSONDecoder().decode([String: Double].self, from: Data(outcome.output.utf8))
+        #expect(metrics.keys.contains("\(measured)_transfers_per_second_100"))
+        #expect(!metrics.keys.contains("\(not)_transfers_per_second_100"))
+        #expect(!metrics.keys.contains { $0.contains("percent_of_100") }, "100 accounts compared with themselves")
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     }
 

@@ -168,7 +168,7 @@ import Testing
     }
 
     @Test("rates cover the time between two snapshots, and latencies the calls in it")
-    func figures() throws {
+    func metrics() throws {
         func shown(time: Double, calls: [Int], busy: Double) throws -> LenientJSON {
             let text = """
                 {"time":\(time),"status":"serving","ready":true,"connectionsOpened":\(Int(time)),

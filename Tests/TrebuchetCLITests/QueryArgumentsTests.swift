@@ -29,7 +29,7 @@ import TrebuchetServices
     }
 
     @Test("a mistake is reported, with the intended text if it is known")
-    func slips() throws {
+    func mistakes() throws {
         let all = "operators are = != < <= > >= ^= in has"
         for (text, message) in [
             (#"title~="Mi""#, "--where title~=\"Mi\": '~=' is not an operator; \(all)"),

@@ -6,9 +6,9 @@ import Testing
 
 /// Slot management of a node, at an engine in memory with a manual clock.
 struct ClusterMemberTests {
-    private let world = MemberWorld()
-    private static let lease = MemberWorld.settings.leaseDuration
-    private static let interval = MemberWorld.settings.roundInterval
+    private let world = SimulatedCluster()
+    private static let lease = SimulatedCluster.settings.leaseDuration
+    private static let interval = SimulatedCluster.settings.roundInterval
 
     @Test("a single node owns all slots after one round")
     func alone() async throws {
@@ -28,7 +28,7 @@ struct ClusterMemberTests {
             try await world.round()
             steps.append(before - one.member.slotCount)
         }
-        #expect(world.isSettled && steps.max()! == MemberWorld.settings.concurrentHandovers)
+        #expect(world.isSettled && steps.max()! == SimulatedCluster.settings.concurrentHandovers)
         #expect(one.member.slotCount + two.member.slotCount == ClusterSlot.count && two.member.slotCount > 400)
         #expect(one.notes.lost == 0 && two.notes.lost == 0)
     }
@@ -55,7 +55,7 @@ struct ClusterMemberTests {
         }
         let passed = Duration.milliseconds(world.clock.milliseconds - died)
         #expect(own < ClusterSlot.count && one.member.slotCount == ClusterSlot.count)
-        #expect(passed > Self.lease / 2 && passed <= Self.lease + MemberWorld.settings.leaseMargin, "\(passed)")
+        #expect(passed > Self.lease / 2 && passed <= Self.lease + SimulatedCluster.settings.leaseMargin, "\(passed)")
     }
 
     @Test("a process suspended for longer than its leases owns nothing when it resumes")
@@ -65,7 +65,7 @@ struct ClusterMemberTests {
         let slot = try #require(one.notes.owned.first).slot
         one.stoppedUntil = world.clock.milliseconds + 6_000
         // Only its clock shows this.
-        world.clock.advance(by: Self.lease - MemberWorld.settings.leaseMargin)
+        world.clock.advance(by: Self.lease - SimulatedCluster.settings.leaseMargin)
         #expect(one.member.lease(of: slot) == nil)
         while world.clock.milliseconds < one.stoppedUntil - 250 { try await world.round() }
         #expect(two.member.slotCount == ClusterSlot.count)
@@ -84,7 +84,7 @@ struct ClusterMemberTests {
         let left = world.clock.milliseconds
         while one.member.slotCount > 0, world.clock.milliseconds < left + 60_000 { try await world.round() }
         let passed = Duration.milliseconds(world.clock.milliseconds - left)
-        let span = Self.lease - MemberWorld.settings.leaseMargin
+        let span = Self.lease - SimulatedCluster.settings.leaseMargin
         #expect(passed >= span && passed <= span + Self.interval)
         #expect(one.notes.owned.isEmpty && one.notes.lost == ClusterSlot.count)
         one.link.set(.init())
@@ -106,7 +106,8 @@ struct ClusterMemberTests {
         try await world.round()
         let left = ClusterSlot.count - one.member.slotCount
         for _ in 0..<3 { try await world.round() }
-        #expect(left >= MemberWorld.settings.concurrentHandovers && one.member.slotCount == ClusterSlot.count - left)
+        #expect(
+            left >= SimulatedCluster.settings.concurrentHandovers && one.member.slotCount == ClusterSlot.count - left)
         await one.link.deliver()
         try await world.check()
         one.link.set(.init())
@@ -126,7 +127,7 @@ struct ClusterMemberTests {
         }
         #expect(one.member.isOver && one.notes.owned.isEmpty && one.notes.lost == 0)
         // It had half of the slots, and one other node acquires twice as many in a round as a joining node gets.
-        #expect(rounds <= ClusterSlot.count / 2 / (MemberWorld.settings.concurrentHandovers * 2) + 2)
+        #expect(rounds <= ClusterSlot.count / 2 / (SimulatedCluster.settings.concurrentHandovers * 2) + 2)
         #expect(try await world.engine.nodes().map(\.node) == [two.member.node])
         #expect(try await world.settle(within: 3))
         #expect(two.member.slotCount == ClusterSlot.count)
@@ -167,9 +168,9 @@ struct ClusterMemberTests {
             try await world.check()
         }
         // 7.5 s: two steps with a timeout of 5 s, of which one has passed.
-        #expect(one.notes.lost == MemberWorld.settings.concurrentHandovers)
+        #expect(one.notes.lost == SimulatedCluster.settings.concurrentHandovers)
         #expect(two.member.slotCount == one.notes.lost)
-        #expect(one.notes.takeRevocationCount() == MemberWorld.settings.concurrentHandovers * 2)
+        #expect(one.notes.takeRevocationCount() == SimulatedCluster.settings.concurrentHandovers * 2)
         one.notes.unblockRevocations()
         #expect(try await world.settle(within: 40))
     }

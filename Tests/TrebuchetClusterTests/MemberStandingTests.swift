@@ -5,9 +5,9 @@ import Testing
 
 /// The readiness of a node, judged by its engine's state, with a manual clock.
 struct MemberStandingTests {
-    private let world = MemberWorld()
-    private static let interval = MemberWorld.settings.roundInterval
-    private static let span = MemberWorld.settings.leaseDuration - MemberWorld.settings.leaseMargin
+    private let world = SimulatedCluster()
+    private static let interval = SimulatedCluster.settings.roundInterval
+    private static let span = SimulatedCluster.settings.leaseDuration - SimulatedCluster.settings.leaseMargin
 
     private func rounds(_ duration: Duration) async throws {
         let end = world.clock.milliseconds + UInt64(duration / .milliseconds(1))
@@ -15,7 +15,7 @@ struct MemberStandingTests {
     }
 
     @Test("a node can serve from its first round on")
-    func beginning() async throws {
+    func firstRounds() async throws {
         let one = try world.start()
         #expect(one.member.problem?.contains("has not joined the cluster yet") == true)
         try await world.round()

@@ -9,9 +9,9 @@ struct RandomMembersTests {
     @Test(
         "no two nodes ever own a slot, and after the faults end all slots have their owners",
         arguments: 0..<6 as Range<UInt64>)
-    func course(_ seed: UInt64) async throws {
+    func randomRounds(_ seed: UInt64) async throws {
         var random = RandomSource(seed: seed)
-        let world = MemberWorld(seed: seed)
+        let world = SimulatedCluster(seed: seed)
         try world.start()
         var counts: [String: Int] = [:]
         for _ in 0..<120 {
@@ -25,14 +25,14 @@ struct RandomMembersTests {
         for node in world.nodes { await node.link.deliver() }
         if world.nodes.isEmpty { try world.start() }
         // The time for which dead nodes count as live, and then the steps.
-        let steps = ClusterSlot.count / MemberWorld.settings.concurrentHandovers
+        let steps = ClusterSlot.count / SimulatedCluster.settings.concurrentHandovers
         #expect(try await world.settle(within: 48 + steps), "seed \(seed)")
         for node in world.nodes {
             #expect(node.notes.owned == Set(ClusterSlot.all.compactMap { node.member.lease(of: $0) }))
         }
     }
 
-    private func change(_ world: MemberWorld, _ random: inout RandomSource) throws -> String? {
+    private func change(_ world: SimulatedCluster, _ random: inout RandomSource) throws -> String? {
         let node = world.nodes.randomElement(using: &random)
         switch Int.random(in: 0..<40, using: &random) {
         case 0, 1, 2:

@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct SlotDirectoryTests {
     @Test("a waiting lookup ends as soon as this node owns the slot")
     func own() async throws {
-        let world = MemberWorld()
+        let world = SimulatedCluster()
         let node = try world.start()
         let backoff = Backoff(first: .seconds(3_600), limit: .seconds(3_600))
         let directory = SlotDirectory(world.engine, member: node.member, backoff: backoff)

@@ -13,7 +13,7 @@ struct AuthOperationTests {
 
     /// One server, one of its backends, and the shared value.
     @MainActor
-    private final class World {
+    private final class Fixture {
         let server: AuthServer
         let backend: TrebuchetBackend
         let auth: Shared<AuthSession>
@@ -84,36 +84,36 @@ struct AuthOperationTests {
         }
     }
 
-    private func withWorld(_ body: (World) async throws -> Void) async throws {
-        let world = try await World()
+    private func withFixture(_ body: (Fixture) async throws -> Void) async throws {
+        let fixture = try await Fixture()
         do {
-            try await body(world)
+            try await body(fixture)
         } catch {
-            await world.stop()
+            await fixture.stop()
             throw error
         }
-        await world.stop()
+        await fixture.stop()
     }
 
     @Test(
         "each method calls back at its start, succeeds with the value updated, and settles", arguments: Method.allCases)
     func success(_ method: Method) async throws {
-        try await withWorld { world in
-            try await world.prepare(method)
-            world.begin(method)
-            #expect(world.journal.entries == ["attempt pending"])
-            await world.journal.wait(for: "settled success")
-            #expect(world.journal.entries == ["attempt pending", "success success", "settled success"])
-            #expect(world.auth.wrappedValue.isSuccess && !world.auth.wrappedValue.isError)
+        try await withFixture { fixture in
+            try await fixture.prepare(method)
+            fixture.begin(method)
+            #expect(fixture.journal.entries == ["attempt pending"])
+            await fixture.journal.wait(for: "settled success")
+            #expect(fixture.journal.entries == ["attempt pending", "success success", "settled success"])
+            #expect(fixture.auth.wrappedValue.isSuccess && !fixture.auth.wrappedValue.isError)
         }
     }
 
     @Test("the error of a failed method is in its callbacks and in the value", arguments: Method.allCases)
     func failure(_ method: Method) async throws {
-        try await withWorld { world in
-            try await world.spoil(method)
-            world.begin(method)
-            await world.journal.wait(for: "failed error")
+        try await withFixture { fixture in
+            try await fixture.spoil(method)
+            fixture.begin(method)
+            await fixture.journal.wait(for: "failed error")
             let error: AuthError =
                 switch method {
                 case .signInAsGuest: .unavailable
@@ -121,16 +121,16 @@ struct AuthOperationTests {
                 case .verifyMagicCode: .noCode
                 case .signOut: .notSignedIn
                 }
-            #expect(world.journal.entries == ["attempt pending", "\(error) error", "failed error"])
-            #expect(world.auth.wrappedValue.error as? AuthError == error)
-            #expect(world.auth.wrappedValue.state == .unauthenticated)
+            #expect(fixture.journal.entries == ["attempt pending", "\(error) error", "failed error"])
+            #expect(fixture.auth.wrappedValue.error as? AuthError == error)
+            #expect(fixture.auth.wrappedValue.state == .unauthenticated)
             // The error stays during the next attempt, and a success clears it.
-            world.server.part.update(.held)
-            world.begin(.signInAsGuest, "next ")
-            #expect(world.auth.wrappedValue.isError && world.auth.wrappedValue.isLoading)
-            world.server.part.update(.working)
-            await world.journal.wait(for: "next settled success")
-            #expect(!world.auth.wrappedValue.isError)
+            fixture.server.part.update(.held)
+            fixture.begin(.signInAsGuest, "next ")
+            #expect(fixture.auth.wrappedValue.isError && fixture.auth.wrappedValue.isLoading)
+            fixture.server.part.update(.working)
+            await fixture.journal.wait(for: "next settled success")
+            #expect(!fixture.auth.wrappedValue.isError)
         }
     }
 
@@ -138,42 +138,43 @@ struct AuthOperationTests {
         "a reset during a call detaches it from status and error; its callbacks still run once",
         arguments: Method.allCases)
     func reset(_ method: Method) async throws {
-        try await withWorld { world in
-            try await world.prepare(method)
-            world.server.part.update(.held)
-            world.begin(method)
-            #expect(world.auth.wrappedValue.isLoading)
-            world.auth.reset()
-            #expect(world.auth.wrappedValue.isIdle)
-            world.server.part.update(.working)
-            await world.journal.wait(for: "settled idle")
-            #expect(world.journal.entries == ["attempt pending", "success idle", "settled idle"])
-            #expect(world.auth.wrappedValue.isIdle && !world.auth.wrappedValue.isError)
+        try await withFixture { fixture in
+            try await fixture.prepare(method)
+            fixture.server.part.update(.held)
+            fixture.begin(method)
+            #expect(fixture.auth.wrappedValue.isLoading)
+            fixture.auth.reset()
+            #expect(fixture.auth.wrappedValue.isIdle)
+            fixture.server.part.update(.working)
+            await fixture.journal.wait(for: "settled idle")
+            #expect(fixture.journal.entries == ["attempt pending", "success idle", "settled idle"])
+            #expect(fixture.auth.wrappedValue.isIdle && !fixture.auth.wrappedValue.isError)
         }
     }
 
     @Test("each of several overlapping calls has its callbacks once, and the latest one sets the status")
     func overlapping() async throws {
-        try await withWorld { world in
-            world.server.part.update(.held)
-            world.begin(.signInAsGuest, "a ")
-            world.begin(.verifyMagicCode, "b ")
-            world.server.part.update(.working)
-            await world.journal.wait { entries in entries.count { $0.contains("settled") || $0.contains("failed") } == 2
+        try await withFixture { fixture in
+            fixture.server.part.update(.held)
+            fixture.begin(.signInAsGuest, "a ")
+            fixture.begin(.verifyMagicCode, "b ")
+            fixture.server.part.update(.working)
+            await fixture.journal.wait { entries in
+                entries.count { $0.contains("settled") || $0.contains("failed") } == 2
             }
-            #expect(world.journal.entries.count == 6)
-            #expect(world.auth.wrappedValue.error as? AuthError == .noCode)
-            #expect(world.auth.wrappedValue.operationStatus == .error)
-            #expect(world.auth.wrappedValue.isGuest, "the effect of an older call remains")
+            #expect(fixture.journal.entries.count == 6)
+            #expect(fixture.auth.wrappedValue.error as? AuthError == .noCode)
+            #expect(fixture.auth.wrappedValue.operationStatus == .error)
+            #expect(fixture.auth.wrappedValue.isGuest, "the effect of an older call remains")
         }
     }
 
     @Test("a value without a key uses the current backend, and contains the result before the callbacks run")
     func withoutKey() async throws {
-        try await withWorld { world in
+        try await withFixture { fixture in
             let auth = Shared(value: AuthSession())
             let seen = Journal()
-            let call = world.backend.withCurrent {
+            let call = fixture.backend.withCurrent {
                 auth.signInAsGuest(onSuccess: { seen.record(auth.wrappedValue.user == $0 ? "the user" : "nobody") })
             }
             let user = try await call.value
@@ -184,12 +185,12 @@ struct AuthOperationTests {
 
     @Test("a method without callbacks changes the value, and fails without a backend")
     func bare() async throws {
-        try await withWorld { world in
-            let begin = { world.auth.signInAsGuest() }
+        try await withFixture { fixture in
+            let begin = { fixture.auth.signInAsGuest() }
             let user = try await begin().value
-            #expect(world.auth.wrappedValue.state == .guest(user))
-            try await world.auth.signOut()
-            #expect(!world.auth.wrappedValue.isSignedIn)
+            #expect(fixture.auth.wrappedValue.state == .guest(user))
+            try await fixture.auth.signOut()
+            #expect(!fixture.auth.wrappedValue.isSignedIn)
         }
         let nobody = SharedStore.$current.withValue(SharedStore()) { Shared(.trebuchetAuth) }
         await #expect(throws: AuthError.withoutBackend) { try await nobody.signInAsGuest() }
@@ -199,13 +200,13 @@ struct AuthOperationTests {
 
     @Test("cancelling the task of the async form settles the operation")
     func cancelled() async throws {
-        try await withWorld { world in
-            world.server.part.update(.held)
-            let task = Task { try await world.auth.signInAsGuest() }
-            #expect(await eventually { world.auth.wrappedValue.isLoading })
+        try await withFixture { fixture in
+            fixture.server.part.update(.held)
+            let task = Task { try await fixture.auth.signInAsGuest() }
+            #expect(await eventually { fixture.auth.wrappedValue.isLoading })
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
-            #expect(world.auth.wrappedValue.operationStatus == .error)
+            #expect(fixture.auth.wrappedValue.operationStatus == .error)
         }
     }
 }

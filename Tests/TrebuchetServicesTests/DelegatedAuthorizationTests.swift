@@ -10,7 +10,7 @@ import Trebuchet
 @MainActor @Suite(.timeLimit(.minutes(5))) struct DelegatedAuthorizationTests {
     private typealias Rule = @Sendable (_ caller: Caller?, _ actorID: String, _ target: String) -> Bool
 
-    private struct World {
+    private struct Fixture {
         let address: SocketAddress
         let lines: Journal
 
@@ -20,7 +20,7 @@ import Trebuchet
         var refusals: [String] { lines.entries.filter { $0.contains("authorize refused") } }
     }
 
-    private func run(_ mayCall: @escaping Rule, _ body: (World) async throws -> Void) async throws {
+    private func run(_ mayCall: @escaping Rule, _ body: (Fixture) async throws -> Void) async throws {
         var access = AccessPolicy.open
         access.identifiesCallers = true
         access.authenticate = { $0.bearerToken.flatMap { $0 == "nobody" ? nil : Principal(id: $0) } }
@@ -31,7 +31,7 @@ import Trebuchet
         CollectionHost.expose(on: server)
         RoomHost.expose(on: server, rules: ListedRooms())
         do {
-            try await body(World(address: try await server.start(), lines: lines))
+            try await body(Fixture(address: try await server.start(), lines: lines))
         } catch {
             await server.shutdown(drain: .zero)
             throw error
@@ -46,8 +46,9 @@ import Trebuchet
 
     @Test("a rule that allows collections and rooms also allows their helper actors, without refusals")
     func helpers() async throws {
-        try await run({ _, actor, _ in ["auth", "collections/", "rooms/"].contains { actor.hasPrefix($0) } }) { world in
-            let guest = world.guest("ada")
+        try await run({ _, actor, _ in ["auth", "collections/", "rooms/"].contains { actor.hasPrefix($0) } }) {
+            fixture in
+            let guest = fixture.guest("ada")
             let todos = guest.todos()
             try await todos.create(Todo(id: "1", title: "Milk"))
             await shows(todos) { $0.items.map(\.title) == ["Milk"] && !$0.isLoading && !$0.isStale }
@@ -59,7 +60,7 @@ import Trebuchet
             await shows(room) { $0.isConnected && !$0.isLoading }
             let list = try guest.client.resolve(RoomList.self, id: "room-lists/chat")
             #expect(try await list.list(after: nil, limit: nil) == [RoomSummary(name: "chat-lobby", members: 1)])
-            #expect(world.refusals.isEmpty)
+            #expect(fixture.refusals.isEmpty)
         }
     }
 
@@ -67,8 +68,8 @@ import Trebuchet
     func names() async throws {
         try await run({ caller, actor, _ in
             actor == "collections/open" || (caller?.principal?.id == "ada" && actor == "collections/secret")
-        }) { world in
-            let (ada, bob) = (world.guest("ada"), world.guest("bob"))
+        }) { fixture in
+            let (ada, bob) = (fixture.guest("ada"), fixture.guest("bob"))
             for guest in [ada, bob] { try await guest.client.connect() }
             let ticket = try await ada.collection("secret").open(CollectionQuery())
             #expect(ticket.view.hasPrefix("collection-views/{collections/secret}/"))
@@ -120,8 +121,8 @@ import Trebuchet
     )
     func refusedResult() async throws {
         let rules = ChangingReaderRules()
-        try await CollectionWorld.run(rules: rules) { world in
-            let todos = world.guest("ada").todos()
+        try await CollectionWorld.run(rules: rules) { fixture in
+            let todos = fixture.guest("ada").todos()
             await shows(todos) { ($0.readError as? TrebuchetError)?.code == .unauthorized && !$0.isLoading }
             // Opening and reading the result each call the rules: at 48 attempts a second there would be hundreds of calls by now.
             #expect(rules.asked.withLock { $0 } <= 20)
@@ -132,15 +133,15 @@ import Trebuchet
 
     @Test("a query refused by authorize is an error of the value, and is logged once")
     func refusedQuery() async throws {
-        try await run({ _, _, _ in false }) { world in
-            let guest = world.guest("ada")
+        try await run({ _, _, _ in false }) { fixture in
+            let guest = fixture.guest("ada")
             for limit in 1...2 {
                 await shows(guest.todos(limit: limit)) {
                     ($0.readError as? TrebuchetError)?.code == .unauthorized && !$0.isLoading
                 }
             }
-            #expect(world.refusals.count == 1)
-            #expect(world.refusals.first?.contains("'open(_:)' of actor 'collections/todos' to 'ada'") == true)
+            #expect(fixture.refusals.count == 1)
+            #expect(fixture.refusals.first?.contains("'open(_:)' of actor 'collections/todos' to 'ada'") == true)
         }
     }
 

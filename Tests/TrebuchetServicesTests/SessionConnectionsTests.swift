@@ -52,7 +52,7 @@ import Testing
 
     @Test("the state of a session applies to tokens that are newer than all discarded states")
     func standing() {
-        let connections = SessionConnections(kept: 2)
+        let connections = SessionConnections(limit: 2)
         let ada = Principal(id: "ada", roles: ["editor"])
         #expect(connections.remembersAll)
         #expect(connections.validity(of: "a", since: 0) == .valid(as: nil))

@@ -51,7 +51,7 @@ import TrebuchetCluster
     }
 
     @Test("a node whose coordination store is a file is not ready while the file is moved")
-    func goneOfNode() async throws {
+    func removedByNode() async throws {
         let folder = try TemporaryFolder()
         let store = try SQLiteStore(path: folder.file())
         let membership = try ClusterMembership(of: "a", at: SQLiteEngine(store))

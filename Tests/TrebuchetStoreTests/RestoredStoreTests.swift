@@ -13,7 +13,7 @@ import TrebuchetTesting
     enum Ending: CaseIterable { case stopped, killed }
 
     /// A server over a file, and clients that reconnect to it.
-    private final class World {
+    private final class StoreFixture {
         let folder: TemporaryFolder
         let store: SwitchedStore
         let server: TestServer
@@ -69,7 +69,7 @@ import TrebuchetTesting
         "a client that has seen later versions than a restored server is sent the restored state and all later changes",
         arguments: Ending.allCases)
     func states(ending: Ending) async throws {
-        let world = try await World()
+        let world = try await StoreFixture()
         let diary = try await world.client().resolve(Diary.self, id: "diary")
         var words = await diary.observeWord().makeAsyncIterator()
         var pages = await diary.observePages().makeAsyncIterator()
@@ -98,8 +98,8 @@ import TrebuchetTesting
     }
 
     @Test("a client that has seen no more than a restored server resumes and is sent only the changes it missed")
-    func goesOn() async throws {
-        let world = try await World()
+    func resumed() async throws {
+        let world = try await StoreFixture()
         let (first, second) = try await (world.client(), world.client())
         let diary = try first.resolve(Diary.self, id: "diary")
         for number in 1...20 { try await diary.write("old \(number)") }
@@ -128,7 +128,7 @@ import TrebuchetTesting
         "readers of events that a restored server lacks are notified of a gap and start again",
         arguments: Ending.allCases)
     func events(ending: Ending) async throws {
-        let world = try await World()
+        let world = try await StoreFixture()
         let diary = try await world.client().resolve(Diary.self, id: "diary")
         let stream = await diary.observeLines()
         var lines = stream.makeAsyncIterator()
@@ -158,7 +158,7 @@ import TrebuchetTesting
 
     @Test("a collection of a restored server shows its content, and its new writes never reuse a revision")
     func collections() async throws {
-        let world = try await World { server, store in CollectionHost.expose(on: server, store: store) }
+        let world = try await StoreFixture { server, store in CollectionHost.expose(on: server, store: store) }
         let backend = TrebuchetBackend(client: try await world.client())
         let notes: Shared<SyncedCollection<Note>> = backend.withCurrent {
             Shared(.trebuchetCollection(CollectionKey<Note>("notes")), store: SharedStore())

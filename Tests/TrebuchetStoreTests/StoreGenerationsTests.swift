@@ -44,7 +44,7 @@ import TrebuchetActors
     @Test(
         "each opening starts an incarnation of a log that knows the last versions of the earlier ones",
         arguments: SQLiteStore.Durability.allCases)
-    func lives(durability: SQLiteStore.Durability) async throws {
+    func incarnations(durability: SQLiteStore.Durability) async throws {
         let folder = try TemporaryFolder()
         var options = SQLiteStore.Options()
         options.durability = durability
@@ -114,11 +114,12 @@ import TrebuchetActors
             let found = try await log(store)
             #expect(found.lastVersion == last)
             #expect(!["one", first, second].contains(found.snapshot.epoch))
-            let lives = Dictionary(uniqueKeysWithValues: found.earlierIncarnations.map { ($0.epoch, $0.lastVersion) })
-            #expect(lives["one"] == 20)
+            let incarnations = Dictionary(
+                uniqueKeysWithValues: found.earlierIncarnations.map { ($0.epoch, $0.lastVersion) })
+            #expect(incarnations["one"] == 20)
             // The incarnation lists only versions in the file, and unknown incarnations are absent.
-            #expect(lives[first] == (restoring == .withoutItsLog ? nil : 40))
-            #expect(lives[second] == nil)
+            #expect(incarnations[first] == (restoring == .withoutItsLog ? nil : 40))
+            #expect(incarnations[second] == nil)
             try await append(last + 1...last + 20, store)
             return found.snapshot.epoch
         }

@@ -172,13 +172,13 @@ import WebSockets
             ),
             (100, 100, 60, "the server's limit is 60: raise its ServerLimits.messageSize"),
         ] as [(Int, Int, Int?, String)])
-    func tooLarge(count: Int, own: Int, told: Int?, text: String) {
-        let error = MessageSizeErrors.tooLarge("a call of n()", count, own: own, told: told)
+    func tooLarge(count: Int, own: Int, advertised: Int?, text: String) {
+        let error = MessageSizeErrors.tooLarge("a call of n()", count, own: own, advertised: advertised)
         #expect(error.code == .invalidArguments)
         #expect(error.message.hasPrefix("the message with a call of n() has 100 bytes; "))
         #expect(error.message.contains(text))
         if own == count { #expect(!error.message.contains("serverMessageSize")) }
-        if told == count { #expect(!error.message.contains("at the server (")) }
+        if advertised == count { #expect(!error.message.contains("at the server (")) }
     }
 
     // MARK: Failures
@@ -189,10 +189,10 @@ import WebSockets
             (401, false, .always), (401, true, .never), (403, false, .always), (403, true, .always),
             (503, false, .never), (404, true, .never),
         ] as [(Int, Bool, ConnectionFailure.RetryPolicy)])
-    func statuses(status: Int, hasTokenProvider: Bool, finality: ConnectionFailure.RetryPolicy) {
+    func statuses(status: Int, hasTokenProvider: Bool, retryPolicy: ConnectionFailure.RetryPolicy) {
         let error = TransportError(.handshake, "no", cause: UnexpectedHTTPStatus(status))
         let failure = ConnectionFailure(error, hasTokenProvider: hasTokenProvider)
-        #expect(failure.finality == finality)
+        #expect(failure.retryPolicy == retryPolicy)
         #expect(failure.error == error)
     }
 
@@ -202,15 +202,15 @@ import WebSockets
             (.tls, .atFirst), (.handshake, .atFirst), (.refused, .never), (.timedOut, .never), (.closed, .never),
             (.system, .never), (.token, .never),
         ] as [(TransportError.Code, ConnectionFailure.RetryPolicy)])
-    func kinds(code: TransportError.Code, finality: ConnectionFailure.RetryPolicy) {
-        #expect(ConnectionFailure(TransportError(code, "no"), hasTokenProvider: true).finality == finality)
+    func kinds(code: TransportError.Code, retryPolicy: ConnectionFailure.RetryPolicy) {
+        #expect(ConnectionFailure(TransportError(code, "no"), hasTokenProvider: true).retryPolicy == retryPolicy)
     }
 
     @Test("any other transport error is reported as the cause, and the attempt is repeated")
     func otherErrors() {
         struct NoRadio: Error {}
         let failure = ConnectionFailure(NoRadio(), hasTokenProvider: true)
-        #expect(failure.finality == .never && failure.error.code == .system)
+        #expect(failure.retryPolicy == .never && failure.error.code == .system)
         #expect(failure.error.cause is NoRadio && failure.error.message.contains("NoRadio"))
     }
 

@@ -297,9 +297,10 @@ import WebSockets
             (TransportError(.handshake, "", cause: UnexpectedHTTPStatus(403)), .always, .always),
             (TransportError(.handshake, "", cause: UnexpectedHTTPStatus(503)), .never, .never),
         ] as [(TransportError, ConnectionFailure.RetryPolicy, ConnectionFailure.RetryPolicy)])
-    func finality(error: TransportError, without: ConnectionFailure.RetryPolicy, with: ConnectionFailure.RetryPolicy) {
-        #expect(ConnectionFailure(error, hasTokenProvider: false).finality == without)
-        #expect(ConnectionFailure(error, hasTokenProvider: true).finality == with)
+    func retryPolicy(error: TransportError, without: ConnectionFailure.RetryPolicy, with: ConnectionFailure.RetryPolicy)
+    {
+        #expect(ConnectionFailure(error, hasTokenProvider: false).retryPolicy == without)
+        #expect(ConnectionFailure(error, hasTokenProvider: true).retryPolicy == with)
     }
 
     @Test(

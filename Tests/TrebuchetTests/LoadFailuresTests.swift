@@ -8,7 +8,7 @@ import TrebuchetActors
 @Suite struct LoadFailuresTests {
     private struct StoreUnreachable: Error {}
 
-    private final class World: Sendable {
+    private final class Fixture: Sendable {
         let lines = Mutex<[String]>([])
         let now = Mutex<UInt64>(1)
 
@@ -27,61 +27,62 @@ import TrebuchetActors
 
     @Test("a lasting failure is logged once, as an error with its reason, and its end too")
     func lasting() async throws {
-        let world = World()
-        let failures = world.failures()
+        let fixture = Fixture()
+        let failures = fixture.failures()
         await fail(failures, "todos")
-        world.advance(9)
+        fixture.advance(9)
         await fail(failures, "todos")
-        #expect(world.lines.withLock { $0 }.isEmpty)
+        #expect(fixture.lines.withLock { $0 }.isEmpty)
         for _ in 0..<3 {
-            world.advance(1)
+            fixture.advance(1)
             await fail(failures, "todos", TrebuchetError(.unavailable, "the disk is gone"))
         }
-        let lines = world.lines.withLock { $0 }
+        let lines = fixture.lines.withLock { $0 }
         #expect(lines.count == 1)
         #expect(lines.first?.hasPrefix("error actor 'todos' could not be loaded for 10 s") == true)
         #expect(lines.first?.contains("the disk is gone") == true)
         #expect(failures.count == 1)
         #expect(try await failures.recordingFailure(of: "todos") { 1 } == 1)
-        #expect(world.lines.withLock { $0.last } == "notice actor 'todos' was loaded after failures")
+        #expect(fixture.lines.withLock { $0.last } == "notice actor 'todos' was loaded after failures")
         #expect(failures.count == 0)
     }
 
     @Test("an actor that moved to another node is not a load failure")
     func moved() async {
-        let failures = World().failures()
+        let failures = Fixture().failures()
         await fail(failures, "todos", ActorMoved.error)
         #expect(failures.count == 0)
     }
 
     @Test("ended failures do not use up the log lines of later ones, and an old failure does not count as lasting")
     func later() async {
-        let world = World()
-        let failures = world.failures()
+        let fixture = Fixture()
+        let failures = fixture.failures()
         for _ in 0...1 {
             for number in 0..<LoadFailures.maximumLines { await fail(failures, "lists/\(number)") }
-            world.advance(10)
+            fixture.advance(10)
         }
-        #expect(world.lines.withLock { $0 }.count == LoadFailures.maximumLines)
-        world.advance(3_600)
+        #expect(fixture.lines.withLock { $0 }.count == LoadFailures.maximumLines)
+        fixture.advance(3_600)
         await fail(failures, "lists/0")
-        #expect(world.lines.withLock { $0 }.count == LoadFailures.maximumLines)
+        #expect(fixture.lines.withLock { $0 }.count == LoadFailures.maximumLines)
         await fail(failures, "todos")
-        world.advance(10)
+        fixture.advance(10)
         await fail(failures, "todos")
-        #expect(world.lines.withLock { $0.last }?.hasPrefix("error actor 'todos' could not be loaded for 10 s") == true)
+        #expect(
+            fixture.lines.withLock { $0.last }?.hasPrefix("error actor 'todos' could not be loaded for 10 s") == true)
     }
 
     @Test("failures of unused actors are removed, and their number is bounded")
     func bounded() async {
-        let world = World()
-        let failures = world.failures()
+        let fixture = Fixture()
+        let failures = fixture.failures()
         for number in 0..<LoadFailures.most + 10 { await fail(failures, "lists/\(number)") }
         #expect(failures.count == LoadFailures.most)
-        world.advance(10)
+        fixture.advance(10)
         for number in 0..<LoadFailures.most { await fail(failures, "lists/\(number)") }
-        #expect(world.lines.withLock { $0 }.count == LoadFailures.maximumLines)
-        world.advance(60)
+        #expect(fixture.lines.withLock { $0 }.count == LoadFailures.maximumLines)
+        fixture.advance(60)
         #expect(failures.count == 0)
     }
 }

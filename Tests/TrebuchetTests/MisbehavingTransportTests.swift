@@ -88,7 +88,7 @@ import Transports
         async let two = list.add(title: "b")
         _ = try await (one, two)
         let core = client.core
-        #expect(await core.loop.perform { [core.streams.count, core.streams.beginningCount] } == [1, 0])
+        #expect(await core.loop.perform { [core.streams.count, core.streams.startingCount] } == [1, 0])
         withExtendedLifetime(states) {}
         await client.close()
     }

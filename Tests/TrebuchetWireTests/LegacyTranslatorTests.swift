@@ -316,7 +316,7 @@ import TrebuchetWire
         var translator = LegacyTranslator(identity: Self.identity)
         let start =
             #"{"type":"streamStart","payload":{"streamID":"s1","callID":"s1","actorID":"c","targetIdentifier":"observeState"}}"#
-        func begun(_ callID: String) -> String {
+        func startMessage(_ callID: String) -> String {
             #"{"type":"streamStart","payload":{"streamID":"\#(Self.stream)000000000001","callID":"\#(callID)","actorID":{"id":"c"},"targetIdentifier":"observeState"}}"#
         }
         func ask() throws {
@@ -324,24 +324,24 @@ import TrebuchetWire
                 #"{"type":"invocation","payload":{"callID":"s1","actorID":"c","targetIdentifier":"observeState"}}"#,
                 &translator)
         }
-        func takeUp() throws {
+        func resume() throws {
             _ = try incoming(
                 #"{"type":"streamResume","payload":{"streamID":"\#(Self.stream)000000000001","actorID":"c","#
                     + #""targetIdentifier":"observeState"}}"#, &translator)
         }
         try ask()
-        #expect(outgoing(start, &translator) == [begun("s1")])
+        #expect(outgoing(start, &translator) == [startMessage("s1")])
         // Resumed over the same connection its name is the callID, until it gets a response.
-        try takeUp()
-        #expect(outgoing(start, &translator) == [begun("\(Self.stream)000000000001")])
+        try resume()
+        #expect(outgoing(start, &translator) == [startMessage("\(Self.stream)000000000001")])
         for end in [
             #"{"type":"streamError","payload":{"streamID":"s1","errorMessage":"gone","code":"actorNotFound"}}"#,
             #"{"type":"streamEnd","payload":{"streamID":"s1","reason":"clientUnsubscribed"}}"#,
         ] {
-            try takeUp()
+            try resume()
             _ = outgoing(end, &translator)
             try ask()
-            #expect(outgoing(start, &translator) == [begun("s1")])
+            #expect(outgoing(start, &translator) == [startMessage("s1")])
         }
     }
 

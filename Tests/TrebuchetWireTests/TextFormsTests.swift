@@ -183,9 +183,9 @@ import Testing
                 object.append(EditableJSONValue(text), named: JSONName(text))
             }
             let found = [try object.index(of: .init("13"))]
-            let isFirstTable = object.places != nil
+            let isFirstTable = object.indices != nil
             #expect(found + [try object.index(of: .init("25"))] == [3, 15])
-            #expect([isFirstTable, object.places != nil] == [false, isTable])
+            #expect([isFirstTable, object.indices != nil] == [false, isTable])
         }
     }
 
@@ -324,7 +324,7 @@ import Testing
 
     @Test("a number with few digits has Swift's description")
     func shortNumbers() {
-        var draw = Draw(seed: 1)
+        var draw = RandomValues(seed: 1)
         for _ in 0..<20_000 {
             let places = draw.below(9)
             var value =

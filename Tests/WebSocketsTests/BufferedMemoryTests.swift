@@ -9,7 +9,7 @@ import Transports
 @Suite("Buffered memory of connections", .dedicatedThreads, .timeLimit(.minutes(5)))
 struct BufferedMemoryTests {
     /// The complete first fragment of a message of `count` bytes.
-    private func begun(_ count: Int) -> [UInt8] { frame(2, [UInt8](repeating: 1, count: count), fin: false) }
+    private func startedMessage(_ count: Int) -> [UInt8] { frame(2, [UInt8](repeating: 1, count: count), fin: false) }
 
     private func closing(_ peer: RawPeer) throws -> (code: UInt16, reason: String) {
         let frame = try peer.receiveFrame()
@@ -47,7 +47,7 @@ struct BufferedMemoryTests {
     }
 
     @Test("existing bytes count; beyond a limit a connection with much memory ends, one with little does not")
-    func spared() {
+    func exemptBytes() {
         let server = MemoryBudget(limit: 1 << 20)
         server.adjustUsage(by: 1 << 20)
         let account = MemoryAccount(limit: 1 << 20, server: server)
@@ -74,7 +74,7 @@ struct BufferedMemoryTests {
         limits.bufferedBytesPerConnection = 200 << 10
         let server = try EchoServer(limits: limits)
         let peer = try RawPeer.upgraded(port: server.port)
-        try peer.send(begun(100 << 10))
+        try peer.send(startedMessage(100 << 10))
         try peer.send(frame(0, [UInt8](repeating: 1, count: 300 << 10), fin: false))
         let (code, reason) = try closing(peer)
         #expect(code == 1008)
@@ -89,10 +89,10 @@ struct BufferedMemoryTests {
         let server = try WebSocketServer(port: 0, limits: limits, memory: budget) { _ in .accept(EchoHandler()) }
         let holders = try (0..<2).map { _ in try RawPeer.upgraded(port: server.address.port) }
         let honest = try RawPeer.upgraded(port: server.address.port)
-        for holder in holders { try holder.send(begun(120 << 10)) }
+        for holder in holders { try holder.send(startedMessage(120 << 10)) }
         #expect(await eventually { budget.usedBytes >= 240 << 10 })
         let late = try RawPeer.upgraded(port: server.address.port)
-        try late.send(begun(120 << 10))
+        try late.send(startedMessage(120 << 10))
         let (code, reason) = try closing(late)
         #expect(code == 1013)
         #expect(reason.contains("bufferedBytesPerHost"))
@@ -104,7 +104,7 @@ struct BufferedMemoryTests {
         try late.send(close(1013))
         _ = try late.receiveToEnd()
         // A small unfinished message is harmless.
-        try honest.send(begun(20 << 10))
+        try honest.send(startedMessage(20 << 10))
         try honest.send(frame(0, [2]))
         #expect(try honest.receiveFrame().payload.count == (20 << 10) + 1)
         for holder in holders {
@@ -128,12 +128,12 @@ struct BufferedMemoryTests {
         try newcomer.send(RawPeer.upgrade())
         #expect(try newcomer.receiveHead().hasPrefix("HTTP/1.1 503 "))
         #expect(String(decoding: try newcomer.receiveToEnd(), as: UTF8.self).contains("bufferedBytes"))
-        try big.send(begun(120 << 10))
+        try big.send(startedMessage(120 << 10))
         let (code, reason) = try closing(big)
         #expect(code == 1013)
         #expect(reason.contains("bufferedBytes"))
         #expect(await eventually { budget.usedBytes == 1 << 20 })
-        try small.send(begun(20 << 10))
+        try small.send(startedMessage(20 << 10))
         try small.send(frame(0, [2]))
         #expect(try small.receiveFrame().payload.count == (20 << 10) + 1)
         budget.release(1 << 20)

@@ -89,7 +89,7 @@ struct UTF8ValidatorTests {
     }
 
     @Test("an invalid byte is found at each position of a text of any length, whatever surrounds it")
-    func everyPlace() {
+    func everyPosition() {
         let characters = [
             "a", "é", "漢", "🚀", "\u{7FF}", "\u{800}", "\u{D7FF}", "\u{FFFF}", "\u{10000}", "\u{10FFFF}", "plain text, ",
         ]

@@ -3,7 +3,7 @@ import Foundation
 @testable import TrebuchetWire
 
 /// Random numbers from a seed, and values made of them.
-struct Draw {
+struct RandomValues {
     private var state: UInt64
 
     init(seed: UInt64) { state = seed }
@@ -23,9 +23,11 @@ struct Draw {
         return word >> UInt64(below(64))
     }
 
-    mutating func list<Value>(_ value: (inout Draw) -> Value) -> [Value] { (0..<below(4)).map { _ in value(&self) } }
+    mutating func list<Value>(_ value: (inout RandomValues) -> Value) -> [Value] {
+        (0..<below(4)).map { _ in value(&self) }
+    }
 
-    mutating func maybe<Value>(_ value: (inout Draw) -> Value) -> Value? { below(3) == 0 ? nil : value(&self) }
+    mutating func maybe<Value>(_ value: (inout RandomValues) -> Value) -> Value? { below(3) == 0 ? nil : value(&self) }
 
     mutating func text() -> String {
         let parts = ["", "a", "name", "\"", "\\", "/", "\n", "\u{1}", "é", "\u{1F600}", "\u{2028}", "Index 0", " "]
@@ -48,7 +50,7 @@ struct Draw {
 
 /// Texts with one part replaced.
 enum DrawnFault {
-    static func made(in text: String, _ draw: inout Draw) -> String {
+    static func made(in text: String, _ draw: inout RandomValues) -> String {
         var bytes = Array(text.utf8)
         for _ in 0...draw.below(2) {
             let parts = parts(of: bytes)

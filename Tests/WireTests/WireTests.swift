@@ -51,7 +51,7 @@ import TrebuchetActors
     @Test("values have the same JSON, through generated code, within other values and as Codable")
     func values() throws {
         for seed in Self.seeds {
-            var draw = Draw(seed: seed)
+            var draw = RandomValues(seed: seed)
             let value = PlainTrip(&draw)
             let text = try plain(value)
             let trip = try readDirectly(WireTrip.self, text)
@@ -72,7 +72,7 @@ import TrebuchetActors
     @Test("generated code decodes its own output directly, without a second pass")
     func isTaken() throws {
         for seed in Self.seeds {
-            var draw = Draw(seed: seed)
+            var draw = RandomValues(seed: seed)
             let text = Array(try plain(PlainTrip(&draw)).utf8)
             let isRead = text.withUnsafeBytes { bytes in
                 var reader = _WireReader(JSONCursor(bytes), coder: coder)
@@ -86,7 +86,7 @@ import TrebuchetActors
     func texts() throws {
         var (taken, refused) = (0, 0)
         for seed in Self.seeds {
-            var draw = Draw(seed: seed)
+            var draw = RandomValues(seed: seed)
             let value = try plain(PlainTrip(&draw))
             for _ in 0..<8 {
                 let text = DrawnFault.made(in: value, &draw)

@@ -118,7 +118,7 @@ struct PlainTrip: Codable, Equatable {
         changes = try container.decode(Int.self, forKey: .changes)
     }
 
-    init(_ draw: inout Draw) {
+    init(_ draw: inout RandomValues) {
         id = UUID(uuidString: "0B5E9F4C-7C1B-4E0B-9C55-0D6E1F6A\(draw.below(9000) + 1000)")!
         begun = draw.date()
         ended = draw.maybe { $0.date() }
@@ -143,7 +143,7 @@ struct PlainTrip: Codable, Equatable {
 }
 
 extension PlainLeg {
-    init(_ draw: inout Draw) {
+    init(_ draw: inout RandomValues) {
         self.init(
             from: draw.text(), to: draw.text(), kilometres: draw.double(), stops: draw.below(2_000) - 1_000,
             seats: draw.list { draw in draw.maybe { $0.below(100) } }, default: draw.below(2) == 0)
@@ -151,7 +151,7 @@ extension PlainLeg {
 }
 
 extension Extra {
-    init(_ draw: inout Draw) {
+    init(_ draw: inout RandomValues) {
         self.init(
             weights: draw.maybe { [$0.text(): $0.double()] } ?? [:],
             page: draw.maybe { _ in URL(string: "https://a.example/b")! },

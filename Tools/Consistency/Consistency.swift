@@ -24,20 +24,20 @@ enum Consistency {
                 guard let node = GameNode(Array(arguments.dropFirst())) else { exit(2) }
                 try await node.run()
             case "play":
-                guard let crew = ClientPool(Array(arguments.dropFirst())) else { exit(2) }
-                try await crew.run()
+                guard let pool = ClientPool(Array(arguments.dropFirst())) else { exit(2) }
+                try await pool.run()
             case "count":
-                guard let crew = CounterCrew(Array(arguments.dropFirst())) else { exit(2) }
-                try await crew.run()
+                guard let pool = CounterClientPool(Array(arguments.dropFirst())) else { exit(2) }
+                try await pool.run()
             case "play-web":
-                guard let crew = BrowserClientPool(Array(arguments.dropFirst())) else { exit(2) }
-                try await crew.run()
+                guard let pool = BrowserClientPool(Array(arguments.dropFirst())) else { exit(2) }
+                try await pool.run()
             case "write":
-                guard let crew = WriterPool(Array(arguments.dropFirst())) else { exit(2) }
-                try await crew.run()
+                guard let pool = WriterPool(Array(arguments.dropFirst())) else { exit(2) }
+                try await pool.run()
             case "office":
                 guard arguments.count == 3, let port = Int(arguments[2]) else { exit(2) }
-                try await OfficeServer.run(file: arguments[1], port: port)
+                try await ServicesServer.run(file: arguments[1], port: port)
             case "bank":
                 guard arguments.count == 3, let port = Int(arguments[2]) else { exit(2) }
                 try await BankServer.run(file: arguments[1], port: port)

@@ -81,7 +81,7 @@ struct Options: Sendable {
                 seeds = seed...seed
             case "--clients":
                 clients = try rest.number(4...400)
-                guard clients % Judge.crews == 0 else {
+                guard clients % Judge.clientPools == 0 else {
                     throw WrongUse("--clients must be a multiple of four")
                 }
             case "--calls": calls = try rest.number(1...10_000)

@@ -20,10 +20,10 @@ enum Mutate {
             for source in signals { source.cancel() }
             exit(found ? 1 : 0)
         } catch let wrong as WrongUse {
-            tell("\(wrong); see --help")
+            printStatus("\(wrong); see --help")
             exit(2)
         } catch {
-            tell("\(error)")
+            printStatus("\(error)")
             exit(3)
         }
     }
@@ -32,7 +32,7 @@ enum Mutate {
         FileHandle.standardOutput.write(Data((text + "\n").utf8))
     }
 
-    static func tell(_ text: String) {
+    static func printStatus(_ text: String) {
         FileHandle.standardError.write(Data("mutate: \(text)\n".utf8))
     }
 
@@ -53,21 +53,22 @@ enum Mutate {
 /// One run, from the sources to the report.
 struct Session {
     private let options: Options
-    private let workshop: Workshop
+    private let build: MutationBuild
     private let equivalents: EquivalentMutants
     private let changes: ChangedLines?
     private let modules: [String]
 
     private struct Candidate {
         let module: String
-        let slip: Mutant
+        let mutant: Mutant
         let source: String
 
         /// An identity that survives most changes outside of the mutant's function.
         var key: String {
-            let bytes = Array(source.utf8)[slip.change]
+            let bytes = Array(source.utf8)[mutant.change]
             let from = String(decoding: bytes, as: UTF8.self)
-            return "\(slip.file)|\(slip.function)|\(slip.kind.rawValue)|\(from)|\(slip.replacement)|\(slip.occurrence)"
+            return
+                "\(mutant.file)|\(mutant.function)|\(mutant.kind.rawValue)|\(from)|\(mutant.replacement)|\(mutant.occurrence)"
         }
     }
 
@@ -101,8 +102,8 @@ struct Session {
                 TestTargets.targets(of: module).allSatisfy {
                     FileManager.default.fileExists(atPath: options.root + "/Tests/" + $0)
                 }
-            } ?? TestTargets.usual
-        workshop = try Workshop(root: options.root)
+            } ?? TestTargets.defaults
+        build = try MutationBuild(root: options.root)
     }
 
     /// - Returns: true if a mutant survived.
@@ -122,7 +123,7 @@ struct Session {
         // Numbered before the ones that do not compile are dropped, so that an equal sample gives an equal build.
         let numbered = Dictionary(uniqueKeysWithValues: drawn.enumerated().map { ($0.offset, $0.element) })
             .filter { !known.contains($0.value.key) }
-        let dropped = try workshop.build(numbered.mapValues(\.slip), targets: targets) { Mutate.printLine($0) }
+        let dropped = try build.build(numbered.mapValues(\.mutant), targets: targets) { Mutate.printLine($0) }
         try rememberUncompilable(known.union(dropped.compactMap { numbered[$0]?.key }))
         // One of each module, then the next of each: an aborted run has covered all modules.
         let chosen =
@@ -133,23 +134,23 @@ struct Session {
             }
             .sorted { ($0.turn, $0.number) < ($1.turn, $1.number) }
             .map { (number: $0.number, candidate: $0.candidate) }
-        guard FileManager.default.changeCurrentDirectoryPath(workshop.currentFolder) else {
-            throw Failure(description: "cannot change the directory to \(workshop.currentFolder)")
+        guard FileManager.default.changeCurrentDirectoryPath(build.currentFolder) else {
+            throw Failure(description: "cannot change the directory to \(build.currentFolder)")
         }
         let reach = try await Reach.record(
-            targets, in: workshop, highest: drawn.count, jobs: options.jobs
+            targets, in: build, highest: drawn.count, jobs: options.jobs
         ) { Mutate.printLine($0) }
         let outcomes = try await tryAll(chosen, reach, until: options.seconds.map { started + .seconds($0) })
         let report = Report(
             lines: chosen.map { number, candidate in
                 Report.Line(
-                    module: candidate.module, slip: candidate.slip,
-                    change: candidate.slip.difference(in: candidate.source), outcome: outcomes[number],
-                    reason: equivalents.entry(for: candidate.slip, in: candidate.source)?.reason)
+                    module: candidate.module, mutant: candidate.mutant,
+                    change: candidate.mutant.difference(in: candidate.source), outcome: outcomes[number],
+                    reason: equivalents.entry(for: candidate.mutant, in: candidate.source)?.reason)
             })
         for survivor in report.survivors {
             Mutate.printLine("\n\(Report.heading(survivor)) (\(survivor.outcome?.detail ?? ""))")
-            Mutate.printLine(survivor.change.unified(file: survivor.slip.file))
+            Mutate.printLine(survivor.change.unified(file: survivor.mutant.file))
         }
         Mutate.printLine("\n\(report.table)")
         let open = report.lines.count { $0.outcome == nil && $0.reason == nil }
@@ -160,10 +161,10 @@ struct Session {
     }
 
     private func show(_ candidate: Candidate) {
-        let change = candidate.slip.difference(in: candidate.source)
-        let slip = candidate.slip
-        Mutate.printLine("\n\(slip.file):\(slip.line) \(slip.function): \(slip.kind.rawValue)")
-        Mutate.printLine(change.unified(file: slip.file))
+        let change = candidate.mutant.difference(in: candidate.source)
+        let mutant = candidate.mutant
+        Mutate.printLine("\n\(mutant.file):\(mutant.line) \(mutant.function): \(mutant.kind.rawValue)")
+        Mutate.printLine(change.unified(file: mutant.file))
     }
 
     // MARK: - Selecting mutants
@@ -173,24 +174,24 @@ struct Session {
         let folder = options.root + "/Sources/" + module
         let paths = FileManager.default.enumerator(atPath: folder)?.compactMap { $0 as? String } ?? []
         var sources: [String: String] = [:]
-        var slips: [Mutant] = []
+        var mutants: [Mutant] = []
         for path in paths.sorted() where path.hasSuffix(".swift") && !path.contains(".docc/") {
             let file = "Sources/\(module)/\(path)"
             if let changes, !changes.files.contains(file) { continue }
             let source = try String(contentsOfFile: options.root + "/" + file, encoding: .utf8)
             sources[file] = source
-            slips += MutantFinder.slips(in: source, file: file).filter { slip in
+            mutants += MutantFinder.mutants(in: source, file: file).filter { mutant in
                 guard let changes else { return true }
-                let change = slip.difference(in: source)
+                let change = mutant.difference(in: source)
                 return changes.contains(file, change.line...(change.line + max(0, change.before.count - 1)))
             }
         }
-        let drawn = Sample.draw(options.count + options.count / 4 + 1, from: slips, seed: options.seed)
-        Mutate.printLine("\(module): \(slips.count) possible mutants")
-        return drawn.map { Candidate(module: module, slip: $0, source: sources[$0.file] ?? "") }
+        let drawn = Sample.draw(options.count + options.count / 4 + 1, from: mutants, seed: options.seed)
+        Mutate.printLine("\(module): \(mutants.count) possible mutants")
+        return drawn.map { Candidate(module: module, mutant: $0, source: sources[$0.file] ?? "") }
     }
 
-    private var uncompilablePath: String { workshop.state + "/uncompilable" }
+    private var uncompilablePath: String { build.state + "/uncompilable" }
 
     private var uncompilable: Set<String> {
         Set(
@@ -207,8 +208,8 @@ struct Session {
     private func tryAll(
         _ chosen: [(number: Int, candidate: Candidate)], _ reach: Reach, until deadline: ContinuousClock.Instant?
     ) async throws -> [Int: Outcome] {
-        let fingerprint = workshop.fingerprint(["Sources", "Tests", "Tools"])
-        let path = workshop.state + "/outcomes.jsonl"
+        let fingerprint = build.fingerprint(["Sources", "Tests", "Tools"])
+        let path = build.state + "/outcomes.jsonl"
         var earlier: [String: Outcome] = [:]
         if options.resumes {
             for line in (try? String(contentsOfFile: path, encoding: .utf8))?.split(separator: "\n") ?? [] {
@@ -227,14 +228,14 @@ struct Session {
         var outcomes: [Int: Outcome] = [:]
         var trials: [(trial: Trial, candidate: Candidate)] = []
         for (number, candidate) in chosen {
-            if equivalents.entry(for: candidate.slip, in: candidate.source) != nil { continue }
+            if equivalents.entry(for: candidate.mutant, in: candidate.source) != nil { continue }
             if let known = earlier[candidate.key] {
                 outcomes[number] = known
                 continue
             }
             let targets = TestTargets.targets(of: candidate.module)
             trials.append(
-                (Trial(binary: workshop.binary, number: number, targets: targets, reach: reach), candidate))
+                (Trial(binary: build.binary, number: number, targets: targets, reach: reach), candidate))
         }
         let progress = Progress(total: trials.count)
         let done = Mutex(outcomes)
@@ -244,7 +245,8 @@ struct Session {
                 let record = Record(key: candidate.key, outcome: outcome, fingerprint: fingerprint)
                 if let line = try? JSONEncoder().encode(record) { file.write(line + Data("\n".utf8)) }
             }
-            progress.tell("\(outcome.kind.rawValue): \(candidate.slip.file):\(candidate.slip.line) \(outcome.detail)")
+            progress.printStatus(
+                "\(outcome.kind.rawValue): \(candidate.mutant.file):\(candidate.mutant.line) \(outcome.detail)")
         }
         let queue = Queue(trials.map { ($0.trial, $0.candidate) })
         let isLate: @Sendable () -> Bool = { deadline.map { ContinuousClock.now > $0 } ?? false }
@@ -280,7 +282,7 @@ private final class Progress: Sendable {
 
     init(total: Int) { self.total = total }
 
-    func tell(_ text: String) {
+    func printStatus(_ text: String) {
         let count = done.withLock { done in
             done += 1
             return done

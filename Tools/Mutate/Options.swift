@@ -23,7 +23,7 @@ struct Options: Sendable {
         dropped, a call left out, a branch swapped, a constant changed), runs the tests of its module
         that reach it, and lists the mutants that no test detects.
 
-          --module M       only this module; may be repeated (\(TestTargets.usual.joined(separator: ", ")))
+          --module M       only this module; may be repeated (\(TestTargets.defaults.joined(separator: ", ")))
           --count N        mutants for each module (40)
           --seed S         seed of the sample; a run prints its seed
           --changed[=BASE] only mutants on lines that differ from the merge base with BASE: by

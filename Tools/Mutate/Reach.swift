@@ -6,7 +6,7 @@ struct Reach: Codable {
     struct Suite: Codable {
         let name: String
         let milliseconds: Int
-        let slips: [Int]
+        let mutants: [Int]
         /// The failure of the suite without a mutant, which makes it unusable.
         let failure: String?
     }
@@ -23,11 +23,11 @@ struct Reach: Codable {
 
     /// Runs each suite alone, without a mutant; reuses earlier results if neither sources nor tests have changed.
     static func record(
-        _ names: [String], in workshop: Workshop, highest: Int, jobs: Int,
+        _ names: [String], in build: MutationBuild, highest: Int, jobs: Int,
         progress: @escaping @Sendable (String) -> Void
     ) async throws -> Reach {
-        let path = workshop.state + "/reach.json"
-        let sources = workshop.fingerprint(["Sources"])
+        let path = build.state + "/reach.json"
+        let sources = build.fingerprint(["Sources"])
         var reach = Reach()
         if let data = FileManager.default.contents(atPath: path),
             let old = try? JSONDecoder().decode(Reach.self, from: data), old.sources == sources
@@ -36,9 +36,9 @@ struct Reach: Codable {
         }
         reach.sources = sources
         let list = try Command(
-            [workshop.binary, "--testing-library", "swift-testing", "--list-tests"], in: workshop.currentFolder)
+            [build.binary, "--testing-library", "swift-testing", "--list-tests"], in: build.currentFolder)
         for target in names {
-            let fingerprint = workshop.fingerprint(["Tests/" + target])
+            let fingerprint = build.fingerprint(["Tests/" + target])
             // A failure may have been caused by a busy machine.
             let known = reach.targets[target].flatMap { $0.fingerprint == fingerprint ? $0.suites : nil } ?? []
             let good = known.filter { $0.failure == nil }
@@ -54,7 +54,7 @@ struct Reach: Codable {
                     group.addTask {
                         var found: [Suite] = []
                         while let name = queue.next() {
-                            found.append(try await suite(name, in: workshop, highest: highest))
+                            found.append(try await suite(name, in: build, highest: highest))
                         }
                         return found
                     }
@@ -64,7 +64,7 @@ struct Reach: Codable {
             // A suite that failed beside another one is repeated alone.
             var all = good
             for one in found {
-                all.append(one.failure == nil ? one : try await suite(one.name, in: workshop, highest: highest))
+                all.append(one.failure == nil ? one : try await suite(one.name, in: build, highest: highest))
             }
             reach.targets[target] = Target(fingerprint: fingerprint, suites: all.sorted { $0.name < $1.name })
             progress("\(target): \(suites.count) suites in \((ContinuousClock.now - started).components.seconds) s")
@@ -76,16 +76,16 @@ struct Reach: Codable {
         return reach
     }
 
-    private static func suite(_ name: String, in workshop: Workshop, highest: Int) async throws -> Suite {
-        let map = workshop.state + "/reached-\(name)"
+    private static func suite(_ name: String, in build: MutationBuild, highest: Int) async throws -> Suite {
+        let map = build.state + "/reached-\(name)"
         _ = FileManager.default.createFile(atPath: map, contents: Data(count: highest + 1))
         defer { try? FileManager.default.removeItem(atPath: map) }
         let run = try await TestRun(
-            binary: workshop.binary, filter: filter([name]), slip: nil, reached: map, limit: .seconds(180))
+            binary: build.binary, filter: filter([name]), mutant: nil, reached: map, limit: .seconds(180))
         let bytes = FileManager.default.contents(atPath: map) ?? Data()
         return Suite(
             name: name, milliseconds: Int(run.duration / .milliseconds(1)),
-            slips: bytes.indices.filter { bytes[$0] != 0 },
+            mutants: bytes.indices.filter { bytes[$0] != 0 },
             failure: run.end == .passed ? nil : String(describing: run.end))
     }
 

@@ -5,7 +5,7 @@ import Mutations
 struct Report {
     struct Line {
         let module: String
-        let slip: Mutant
+        let mutant: Mutant
         let change: LineChange
         let outcome: Outcome?
         /// The reason in the list of equivalent mutants.
@@ -45,12 +45,12 @@ struct Report {
             "", "mutants", "expectation", "crash", "waiting", "survived", "unreached", "equivalent", "detected",
         ])
         let modules = Dictionary(grouping: lines, by: \.module).sorted { $0.key < $1.key }.map { row($0.key, $0.value) }
-        let kinds = Dictionary(grouping: lines, by: \.slip.kind.rawValue).sorted { $0.key < $1.key }
+        let kinds = Dictionary(grouping: lines, by: \.mutant.kind.rawValue).sorted { $0.key < $1.key }
             .map { row($0.key, $0.value) }
         return ([head] + modules + [row("all", lines)] + [""] + kinds).joined(separator: "\n")
     }
 
     static func heading(_ line: Line) -> String {
-        "\(line.slip.file):\(line.slip.line) \(line.slip.function): \(line.slip.kind.rawValue)"
+        "\(line.mutant.file):\(line.mutant.line) \(line.mutant.function): \(line.mutant.kind.rawValue)"
     }
 }

@@ -24,18 +24,18 @@ struct TestRun {
     /// - Parameters:
     ///   - filter: a regular expression for `swift test --filter`.
     ///   - skipped: regular expressions for `--skip`.
-    ///   - slip: the number of the applied mutant, or nil.
+    ///   - mutant: the number of the applied mutant, or nil.
     ///   - reached: a file for the reached mutants.
     init(
-        binary: String, filter: String, skipped: [String] = [], slip: Int?, reached: String? = nil, limit: Duration
+        binary: String, filter: String, skipped: [String] = [], mutant: Int?, reached: String? = nil, limit: Duration
     ) async throws {
         let number = Self.numbers.next()
         let folder = "/tmp/mutation-\(getpid())-\(number)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
         var environment = ProcessInfo.processInfo.environment
-        environment["TREBUCHET_SLIP"] = slip.map(String.init)
-        environment["TREBUCHET_SLIPS_REACHED"] = reached
+        environment["TREBUCHET_MUTANT"] = mutant.map(String.init)
+        environment["TREBUCHET_MUTANTS_REACHED"] = reached
         environment["TMPDIR"] = folder
         environment["SWIFT_BACKTRACE"] = "enable=no"
         let mark = Self.mark + "\(number)."

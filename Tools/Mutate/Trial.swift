@@ -31,7 +31,7 @@ struct Trial: Sendable {
         self.number = number
         var parts: [Part] = []
         for target in targets {
-            let suites = reach.suites(of: target).filter { $0.failure == nil && $0.slips.contains(number) }
+            let suites = reach.suites(of: target).filter { $0.failure == nil && $0.mutants.contains(number) }
                 .sorted { $0.milliseconds < $1.milliseconds }
             var (names, sum): ([String], Int) = ([], 0)
             func end() {
@@ -59,10 +59,10 @@ struct Trial: Sendable {
         if parts.isEmpty { return .outcome(Outcome(kind: .unreached, detail: "no test reaches it")) }
         for (index, part) in parts.enumerated().dropFirst(first) {
             let filter = Reach.filter(part.suites)
-            var doubtful: [String] = []
+            var suspectTests: [String] = []
             var wasKilled = false
             trying: while true {
-                switch try await run(filter, doubtful, slip: number, part.limit) {
+                switch try await run(filter, suspectTests, mutant: number, part.limit) {
                 case .passed: break trying
                 case .crashed(let how):
                     // Another process may have ended it: an effect of the mutant is reproducible.
@@ -80,8 +80,8 @@ struct Trial: Sendable {
                     if try await isConfirmed(test.isEmpty ? filter : Self.filter(test), part.limit) {
                         return .outcome(Outcome(kind: .expectation, detail: "\(Self.name(test)): \(message)"))
                     }
-                    guard !test.isEmpty, !doubtful.contains(Self.filter(test)) else { break trying }
-                    doubtful.append(Self.filter(test))
+                    guard !test.isEmpty, !suspectTests.contains(Self.filter(test)) else { break trying }
+                    suspectTests.append(Self.filter(test))
                 }
             }
         }
@@ -92,14 +92,15 @@ struct Trial: Sendable {
     /// occasionally.
     private func isConfirmed(_ filter: String, _ limit: Duration) async throws -> Bool {
         for _ in 0..<2 {
-            if try await run(filter, [], slip: number, limit) == .passed { return false }
-            if try await run(filter, [], slip: nil, limit) != .passed { return false }
+            if try await run(filter, [], mutant: number, limit) == .passed { return false }
+            if try await run(filter, [], mutant: nil, limit) != .passed { return false }
         }
         return true
     }
 
-    private func run(_ filter: String, _ skipped: [String], slip: Int?, _ limit: Duration) async throws -> TestRun.End {
-        try await TestRun(binary: binary, filter: filter, skipped: skipped, slip: slip, limit: limit).end
+    private func run(_ filter: String, _ skipped: [String], mutant: Int?, _ limit: Duration) async throws -> TestRun.End
+    {
+        try await TestRun(binary: binary, filter: filter, skipped: skipped, mutant: mutant, limit: limit).end
     }
 
     /// Without the source location that a test's identity ends with.

@@ -16,9 +16,9 @@ public struct EquivalentMutants: Sendable {
         public let reason: String
 
         /// - Parameter source: the source of the mutant's file.
-        func describes(_ slip: Mutant, in source: String) -> Bool {
-            guard file == slip.file, function == slip.function else { return false }
-            let change = slip.difference(in: source)
+        func describes(_ mutant: Mutant, in source: String) -> Bool {
+            guard file == mutant.file, function == mutant.function else { return false }
+            let change = mutant.difference(in: source)
             return before == EquivalentMutants.trimmed(change.before)
                 && after == EquivalentMutants.trimmed(change.after)
         }
@@ -61,8 +61,8 @@ public struct EquivalentMutants: Sendable {
     }
 
     /// - Parameter source: the source of the mutant's file.
-    public func entry(for slip: Mutant, in source: String) -> Entry? {
-        entries.first { $0.describes(slip, in: source) }
+    public func entry(for mutant: Mutant, in source: String) -> Entry? {
+        entries.first { $0.describes(mutant, in: source) }
     }
 
     fileprivate static func trimmed(_ lines: [some StringProtocol]) -> [String] {

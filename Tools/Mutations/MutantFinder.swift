@@ -7,12 +7,12 @@ import SwiftSyntax
 /// Not mutated: bodies that are compiled into other modules, attributes and macro input, patterns, default arguments, `#if`, message
 /// texts, pure optimizations (`reserveCapacity`), and the program's own assertions.
 public enum MutantFinder {
-    public static func slips(in source: String, file: String) -> [Mutant] {
+    public static func mutants(in source: String, file: String) -> [Mutant] {
         let parsed = Parser.parse(source: source)
         let tree = OperatorTable.standardOperators.foldAll(parsed) { _ in }
         let visitor = MutantVisitor(file: file, source: source)
         visitor.walk(tree)
-        return visitor.slips
+        return visitor.mutants
     }
 
     static let turned = [
@@ -36,7 +36,7 @@ public enum MutantFinder {
 
 /// Visits a tree with folded operators; its positions are those of the source.
 private final class MutantVisitor: SyntaxVisitor {
-    var slips: [Mutant] = []
+    var mutants: [Mutant] = []
     private let file: String
     private let lineStarts: [Int]
     private let bytes: [UInt8]
@@ -319,7 +319,7 @@ private final class MutantVisitor: SyntaxVisitor {
         let occurrence = seen[key, default: 0]
         seen[key] = occurrence + 1
         let line = lineStarts.partitioningIndex { $0 > change.lowerBound }
-        slips.append(
+        mutants.append(
             Mutant(
                 kind: kind, file: file, function: function, line: line, change: change, replacement: replacement,
                 range: place, pieces: pieces, occurrence: occurrence))

@@ -2,26 +2,26 @@
 public struct Schemata: Sendable {
     public let text: String
     /// The lines of `text` with each numbered mutant, the innermost last.
-    private let places: [(number: Int, lines: ClosedRange<Int>)]
+    private let ranges: [(number: Int, lines: ClosedRange<Int>)]
 
-    /// - Parameter slips: the mutants of this file, by number.
-    public init(source: String, slips: [Int: Mutant]) {
+    /// - Parameter mutants: the mutants of this file, by number.
+    public init(source: String, mutants: [Int: Mutant]) {
         let bytes = Array(source.utf8)
-        let sorted = slips.sorted { left, right in
+        let sorted = mutants.sorted { left, right in
             let (a, b) = (left.value.range, right.value.range)
             return (a.lowerBound, -a.count, left.key) < (b.lowerBound, -b.count, right.key)
         }
-        var writer = Writer(bytes: bytes, slips: sorted.map { (number: $0.key, slip: $0.value) })
+        var writer = Writer(bytes: bytes, mutants: sorted.map { (number: $0.key, mutant: $0.value) })
         writer.write(0..<bytes.count, from: 0)
         text = String(decoding: writer.output, as: UTF8.self)
-        places = writer.places
+        ranges = writer.ranges
     }
 
     /// The mutants that can cause a compiler error in this line: those around it, or else the nearest.
     public func suspects(line: Int) -> [Int] {
-        let around = places.filter { $0.lines.contains(line) }
+        let around = ranges.filter { $0.lines.contains(line) }
         if !around.isEmpty { return around.map(\.number) }
-        return places.min { distance(line, $0.lines) < distance(line, $1.lines) }.map { [$0.number] } ?? []
+        return ranges.min { distance(line, $0.lines) < distance(line, $1.lines) }.map { [$0.number] } ?? []
     }
 
     private func distance(_ line: Int, _ lines: ClosedRange<Int>) -> Int {
@@ -30,14 +30,14 @@ public struct Schemata: Sendable {
 
     /// An additional file for each rewritten module.
     ///
-    /// `TREBUCHET_SLIP` selects the mutant of a process. `TREBUCHET_SLIPS_REACHED` names a file in which the byte of each reached mutant
+    /// `TREBUCHET_MUTANT` selects the mutant of a process. `TREBUCHET_MUTANTS_REACHED` names a file in which the byte of each reached mutant
     /// becomes 1, also when the process is killed.
     public static let support = """
         internal import Glibc
 
-        private let slipOfThisProcess = getenv("TREBUCHET_SLIP").map { Int(atol($0)) } ?? -1
-        nonisolated(unsafe) private let slipsReached: (bytes: UnsafeMutablePointer<UInt8>, count: Int)? = {
-            guard let path = getenv("TREBUCHET_SLIPS_REACHED") else { return nil }
+        private let activeMutant = getenv("TREBUCHET_MUTANT").map { Int(atol($0)) } ?? -1
+        nonisolated(unsafe) private let reachedMutants: (bytes: UnsafeMutablePointer<UInt8>, count: Int)? = {
+            guard let path = getenv("TREBUCHET_MUTANTS_REACHED") else { return nil }
             let file = open(path, O_RDWR | O_CLOEXEC)
             guard file >= 0 else { return nil }
             defer { close(file) }
@@ -48,31 +48,31 @@ public struct Schemata: Sendable {
         }()
 
         @inline(never)
-        func isSlipping(_ number: Int) -> Bool {
-            if let slipsReached, number < slipsReached.count { slipsReached.bytes[number] = 1 }
-            return number == slipOfThisProcess
+        func isMutantActive(_ number: Int) -> Bool {
+            if let reachedMutants, number < reachedMutants.count { reachedMutants.bytes[number] = 1 }
+            return number == activeMutant
         }
 
         """
 
     private struct Writer {
         let bytes: [UInt8]
-        let slips: [(number: Int, slip: Mutant)]
+        let mutants: [(number: Int, mutant: Mutant)]
         var output: [UInt8] = []
         var line = 1
-        var places: [(number: Int, lines: ClosedRange<Int>)] = []
+        var ranges: [(number: Int, lines: ClosedRange<Int>)] = []
 
         /// Writes a part of the old source, with its mutants from `index` on.
         mutating func write(_ range: Range<Int>, from index: Int) {
             var position = range.lowerBound
             var index = index
-            while index < slips.count {
-                let place = slips[index].slip.range
-                if place.lowerBound >= position, place.upperBound <= range.upperBound {
-                    put(bytes[position..<place.lowerBound])
-                    write(slips[index], index: index)
-                    position = place.upperBound
-                } else if place.lowerBound >= range.upperBound {
+            while index < mutants.count {
+                let range = mutants[index].mutant.range
+                if range.lowerBound >= position, range.upperBound <= range.upperBound {
+                    put(bytes[position..<range.lowerBound])
+                    write(mutants[index], index: index)
+                    position = range.upperBound
+                } else if range.lowerBound >= range.upperBound {
                     break
                 }
                 index += 1
@@ -80,12 +80,12 @@ public struct Schemata: Sendable {
             put(bytes[position..<range.upperBound])
         }
 
-        private mutating func write(_ numbered: (number: Int, slip: Mutant), index: Int) {
+        private mutating func write(_ numbered: (number: Int, mutant: Mutant), index: Int) {
             let first = line
-            for piece in numbered.slip.pieces {
+            for piece in numbered.mutant.pieces {
                 switch piece {
                 case .text(let text):
-                    let question = "isSlipping(\(numbered.number))"
+                    let question = "isMutantActive(\(numbered.number))"
                     put(
                         Array(
                             text.split(separator: Mutant.switchMark, omittingEmptySubsequences: false).joined(
@@ -94,7 +94,7 @@ public struct Schemata: Sendable {
                 case .source(let part): write(part, from: index + 1)
                 }
             }
-            places.append((numbered.number, first...line))
+            ranges.append((numbered.number, first...line))
         }
 
         private mutating func put(_ part: ArraySlice<UInt8>) {

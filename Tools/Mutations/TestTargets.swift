@@ -1,7 +1,7 @@
 /// The test targets of a module, the fastest and nearest first.
 public enum TestTargets {
     /// The default modules of a run: those that process input from the network, and the modules that these reach.
-    public static let usual = [
+    public static let defaults = [
         "Networking", "WebSockets", "TrebuchetWire", "Trebuchet", "TrebuchetServices", "TrebuchetStore",
     ]
 

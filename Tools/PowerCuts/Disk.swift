@@ -43,7 +43,7 @@ final class Disk: Sendable {
             guard let context, let path else { return 1 }
             let disk = Unmanaged<Disk>.fromOpaque(context).takeUnretainedValue()
             let bytes = UnsafeRawBufferPointer(start: bytes, count: Int(count))
-            return disk.told(Int(kind), String(cString: path), Int(offset), bytes) ? 0 : 1
+            return disk.handleEvent(Int(kind), String(cString: path), Int(offset), bytes) ? 0 : 1
         }
         guard let way else { throw Failure(description: "SQLite rejected the VFS of the simulated disk") }
         defer { power_cut_unregister(way) }
@@ -61,7 +61,7 @@ final class Disk: Sendable {
     func cutNow() { state.withLock { if $0.cut == nil { $0.cut = "at rest" } } }
 
     /// True if the operation can be done; for `synchronous`, true if the setting stays.
-    private func told(_ kind: Int, _ path: String, _ offset: Int, _ bytes: UnsafeRawBufferPointer) -> Bool {
+    private func handleEvent(_ kind: Int, _ path: String, _ offset: Int, _ bytes: UnsafeRawBufferPointer) -> Bool {
         if kind == Int(power_cut_synchronous.rawValue) { return honesty != .unsynced || isDraft(path) }
         return state.withLock { state in
             guard state.cut == nil else { return false }

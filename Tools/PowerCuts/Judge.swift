@@ -91,10 +91,10 @@ struct Judge {
         if !epochs[writer].insert(log.snapshot.epoch).inserted {
             findings.append(.resumed("writer \(writer): its log continues an earlier epoch"))
         }
-        for life in log.earlierIncarnations where life.lastVersion > count {
+        for incarnation in log.earlierIncarnations where incarnation.lastVersion > count {
             findings.append(
                 .resumed(
-                    "writer \(writer): an earlier epoch extends to version \(life.lastVersion), and the log has \(count)"
+                    "writer \(writer): an earlier epoch extends to version \(incarnation.lastVersion), and the log has \(count)"
                 )
             )
         }
@@ -116,7 +116,9 @@ struct Judge {
         let lastBegun = zip(ledger, counts).map { $1 > 0 ? $0[$1 - 1].begun : 0 }.max() ?? 0
         return zip(ledger, counts).enumerated().compactMap { writer, batches in
             let (entries, count) = batches
-            guard count < entries.count, let told = entries[count].acknowledged, told < lastBegun else { return nil }
+            guard count < entries.count, let acknowledged = entries[count].acknowledged, acknowledged < lastBegun else {
+                return nil
+            }
             return .disordered(
                 "batch \(count + 1) of writer \(writer) is missing, and a later one is present")
         }

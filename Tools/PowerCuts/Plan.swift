@@ -11,7 +11,7 @@ struct Plan: Sendable {
     let seed: UInt64
     let writers: Int
     /// The number of batches of each writer, for each time the store is opened.
-    let lives: [Int]
+    let incarnations: [Int]
     let cutAt: Int
     /// In one of three trials the power is cut while pages are moved from the log into the file, which is rare otherwise.
     let cutMove: Int?
@@ -22,7 +22,7 @@ struct Plan: Sendable {
         self.seed = seed
         var random = RandomSource(seed: seed)
         writers = Int.random(in: 1...6, using: &random)
-        lives = (0..<6).map { _ in Int.random(in: 1...40, using: &random) }
+        incarnations = (0..<6).map { _ in Int.random(in: 1...40, using: &random) }
         // From the first steps of a new store to some megabytes, which SQLite moves from the log into the file repeatedly.
         let step = Int.random(in: 1...(64 << Int.random(in: 0...7, using: &random)), using: &random)
         let isMoving = Int.random(in: 0..<3, using: &random) == 0

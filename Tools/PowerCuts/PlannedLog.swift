@@ -15,11 +15,11 @@ struct PlannedLog: Sendable {
         self.seed = seed &* 7_919 &+ UInt64(writer)
     }
 
-    private enum Step { case first, append, part, snapshot, anew }
+    private enum Step { case first, append, part, snapshot, renewal }
 
     private func step(_ number: Int) -> Step {
         if number == 1 { return .first }
-        if number % Self.renewal == 0 { return .anew }
+        if number % Self.renewal == 0 { return .renewal }
         switch number % Self.cycle {
         case 5: return .part
         case 6 where (number - 1) % Self.renewal != 0: return .snapshot
@@ -32,7 +32,7 @@ struct PlannedLog: Sendable {
         switch step(number) {
         case .first: return [.snapshot(first, key)]
         case .append: return [append]
-        case .anew: return [StateWrite(key, .deleteLog), .snapshot(empty(number), key), append]
+        case .renewal: return [StateWrite(key, .deleteLog), .snapshot(empty(number), key), append]
         case .part: return [append, StateWrite(key, .snapshotPart(part(number), index: 0, number: UInt64(number)))]
         case .snapshot:
             let snapshot = LogSnapshot(epoch: "e", version: UInt64(number - 1), partCount: 1, bytes: end(number - 1))
@@ -43,9 +43,9 @@ struct PlannedLog: Sendable {
     /// The log after the given number of batches.
     func expected(_ batches: Int) -> StoredLog? {
         guard batches > 0 else { return nil }
-        let last = (1...batches).last { [.first, .anew, .snapshot].contains(step($0)) } ?? 1
+        let last = (1...batches).last { [.first, .renewal, .snapshot].contains(step($0)) } ?? 1
         switch step(last) {
-        case .anew: return StoredLog(snapshot: empty(last), entries: (last...batches).map(entry))
+        case .renewal: return StoredLog(snapshot: empty(last), entries: (last...batches).map(entry))
         case .snapshot:
             let snapshot = LogSnapshot(epoch: "e", version: UInt64(last - 1), bytes: part(last - 1) + end(last - 1))
             return StoredLog(snapshot: snapshot, entries: (last...batches).map(entry))

@@ -35,7 +35,7 @@ package struct Trial: Sendable {
         options.durability = durability
         options.wayToDisk = disk.name
         do {
-            for batches in plan.lives where !disk.isCut {
+            for batches in plan.incarnations where !disk.isCut {
                 let store = try SQLiteStore(path: path, options: options)
                 await withTaskGroup { group in
                     for writer in 0..<plan.writers {
@@ -57,7 +57,9 @@ package struct Trial: Sendable {
         for _ in 0..<batches {
             let number = ledger.begin(writer)
             let writes = plan.batch(writer, number).stateWrites
-            guard (try? await store.write(inLife(of: plan.log(writer).key, writes, store))) != nil else { return }
+            guard (try? await store.write(inIncarnation(of: plan.log(writer).key, writes, store))) != nil else {
+                return
+            }
             // Checked after the response: an acknowledgement before the cut must hold.
             guard !disk.isCut else { return }
             ledger.acknowledge(writer, number)
@@ -67,7 +69,7 @@ package struct Trial: Sendable {
     }
 
     /// Each opening of a store starts an incarnation of its logs, which its snapshots belong to.
-    private func inLife(
+    private func inIncarnation(
         of key: StateKey, _ writes: [StateWrite], _ store: SQLiteStore
     ) async throws(StateStoreError) -> [StateWrite] {
         var changed: [StateWrite] = []

@@ -10,7 +10,7 @@ final class AdversarialClient {
     private var honest: [any ControlClient] = []
     private let start = ContinuousClock.now
     private let source: ScenarioSource
-    private var lastWord = ContinuousClock.now
+    private var lastReport = ContinuousClock.now
 
     init(_ options: Options) {
         self.options = options
@@ -23,18 +23,18 @@ final class AdversarialClient {
         print(
             "attacking for \(options.seconds) s with --seed \(options.seed)\(options.isTLS ? " --tls" : ""): "
                 + options.families.map(\.rawValue).joined(separator: ", "))
-        let siege = try await AttackRun(options, lines: options.lines) { try await self.befriend($0) }
+        let attack = try await AttackRun(options, lines: options.lines) { try await self.startControlClients($0) }
         // Covers one-time allocations before the first memory measurement.
         let warmUp = min(120, Double(options.seconds) / 5)
         var base: [Daemon.Memory]?
         var late: [Daemon.Memory]?
         var before: [Scenario] = []
         while elapsed < Double(options.seconds) {
-            let (finding, courses, suspect) = await chapter(siege)
-            if let finding { return await report(finding, before + courses, siege, suspect) }
-            before = courses
+            let (finding, scenarios, suspect) = await runAttack(attack)
+            if let finding { return await report(finding, before + scenarios, attack, suspect) }
+            before = scenarios
             // Resident memory varies with fragmentation: its level is the minimum of a period.
-            let now = try await siege.memory()
+            let now = try await attack.memory()
             switch elapsed {
             case ..<warmUp: break
             case ..<(2 * warmUp): base = base.map { zip($0, now).map { $0.lowest($1) } } ?? now
@@ -43,27 +43,27 @@ final class AdversarialClient {
             }
         }
         if let base = base ?? late {
-            let now = zip(try await siege.memory(), late ?? base).map { $0.lowest($1) }
+            let now = zip(try await attack.memory(), late ?? base).map { $0.lowest($1) }
             print(
                 "memory: \(zip(base, now).map { "\($0) after the warm-up, \($1) now" }.joined(separator: "; "))"
             )
-            if !options.isSanitized, let finding = siege.memory(now, above: base) {
-                return await report(finding, before, siege)
+            if !options.isSanitized, let finding = attack.memory(now, above: base) {
+                return await report(finding, before, attack)
             }
         }
         // Waits for scheduled work, such as time limits of closing connections.
-        _ = await eventually(within: .seconds(7)) { siege.death != nil }
-        if let finding = siege.death ?? slowness { return await report(finding, before, siege) }
+        _ = await eventually(within: .seconds(7)) { attack.death != nil }
+        if let finding = attack.death ?? slowness { return await report(finding, before, attack) }
         for client in honest { await client.stop() }
-        if let finding = await siege.endInOrder() { return await report(finding, before, siege) }
-        await siege.stop()
+        if let finding = await attack.endInOrder() { return await report(finding, before, attack) }
+        await attack.stop()
         print("\(source.count) scenarios in \(Int(elapsed)) s without findings; honest clients: \(times)")
         return true
     }
 
     // MARK: Honest clients
 
-    private func befriend(_ daemons: [Daemon]) async throws {
+    private func startControlClients(_ daemons: [Daemon]) async throws {
         for daemon in daemons where daemon.output == nil {
             let suffix = daemon.isSecure ? "-tls" : ""
             honest.append(try await SwiftClient(name: "swift\(suffix)", port: daemon.port, isSecure: daemon.isSecure))
@@ -104,46 +104,48 @@ final class AdversarialClient {
     // MARK: A run
 
     /// Runs hostile clients for some seconds, then checks the idle servers.
-    private func chapter(_ siege: AttackRun) async -> (Finding?, [Scenario], suspect: Scenario?) {
+    private func runAttack(_ attack: AttackRun) async -> (Finding?, [Scenario], suspect: Scenario?) {
         for client in honest { client.resume() }
         let left = Double(options.seconds) - elapsed
         let source = source
         source.open(until: ContinuousClock.now + .seconds(min(6, max(1, left))))
-        let outcome = await siege.crew.run { source.next() }
+        let outcome = await attack.pool.run { source.next() }
         let honestFinding = await quiet()
         if let honestFinding {
             for socket in outcome.held { socket.close() }
-            _ = await eventually(within: .seconds(2)) { siege.death != nil }
-            return (siege.death ?? honestFinding, outcome.courses, nil)
+            _ = await eventually(within: .seconds(2)) { attack.death != nil }
+            return (attack.death ?? honestFinding, outcome.scenarios, nil)
         }
-        let finding = await siege.judge(outcome)
-        if ContinuousClock.now - lastWord > .seconds(9) || finding != nil {
-            lastWord = ContinuousClock.now
-            let memory = ((try? await siege.memory()) ?? []).map(\.description).joined(separator: ", ")
+        let finding = await attack.judge(outcome)
+        if ContinuousClock.now - lastReport > .seconds(9) || finding != nil {
+            lastReport = ContinuousClock.now
+            let memory = ((try? await attack.memory()) ?? []).map(\.description).joined(separator: ", ")
             print("\(Int(elapsed)) s: \(source.count) scenarios, \(memory); \(times)")
         }
-        return (finding, outcome.courses, outcome.complaint?.course)
+        return (finding, outcome.scenarios, outcome.complaint?.scenario)
     }
 
     // MARK: Findings
 
-    private func report(_ finding: Finding, _ courses: [Scenario], _ siege: AttackRun, _ suspect: Scenario? = nil) async
+    private func report(_ finding: Finding, _ scenarios: [Scenario], _ attack: AttackRun, _ suspect: Scenario? = nil)
+        async
         -> Bool
     {
         print(
             "found after \(Int(elapsed)) s with --seed \(options.seed), in group \(source.group): \(finding)"
         )
-        for daemon in siege.daemons {
+        for daemon in attack.daemons {
             let last = daemon.program.lines.dropFirst(3).suffix(12)
             if !last.isEmpty { print("\(daemon.name) printed last:" + last.map { "\n    \($0.prefix(300))" }.joined()) }
         }
         for client in honest { await client.stop() }
-        await siege.stop()
+        await attack.stop()
         guard options.shrinkSeconds > 0 else { return false }
         let laboratory = TestEnvironment(options, finding)
         print(
-            "searching for the smallest schedule of \(courses.count) scenarios, for at most \(options.shrinkSeconds) s")
-        if let schedule = await laboratory.smallest(of: courses, suspect: suspect) {
+            "searching for the smallest schedule of \(scenarios.count) scenarios, for at most \(options.shrinkSeconds) s"
+        )
+        if let schedule = await laboratory.smallest(of: scenarios, suspect: suspect) {
             print(
                 "reproduced; the smallest of \(laboratory.experiments) schedules that show it in \(options.repeats) repeats:"
             )

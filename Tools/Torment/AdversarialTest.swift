@@ -34,7 +34,7 @@ enum AdversarialTest {
     /// True without findings.
     private static func run(_ options: Options) async throws -> Bool {
         guard let schedule = options.replay else { return try await AdversarialClient(options).run() }
-        print("replaying \(schedule.courses.count) scenario(s), \(options.repeats) times")
+        print("replaying \(schedule.scenarios.count) scenario(s), \(options.repeats) times")
         let finding = try await TestEnvironment.run(schedule, repeats: options.repeats, options)
         guard let finding else {
             print("nothing found")

@@ -66,7 +66,7 @@ struct Options: Sendable {
             }
         }
         families = (only ?? Family.allCases).filter { !without.contains($0) && (isTLS || $0 != .tls) }
-        if replay?.courses.contains(where: { [.tls, .bare].contains($0.line) }) == true { isTLS = true }
+        if replay?.scenarios.contains(where: { [.tls, .bare].contains($0.line) }) == true { isTLS = true }
         guard !families.isEmpty else { throw WrongUse("--only and --without leave no family") }
         guard FileManager.default.isExecutableFile(atPath: tool) else {
             throw WrongUse("--tool \(tool): not an executable")

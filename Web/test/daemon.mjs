@@ -36,16 +36,16 @@ export class Daemon {
     }
 }
 
-/** Waits until a store's value is as it should be. */
+/** Waits until the value of a store meets the condition. */
 export function until(store, condition) {
     return new Promise((resolve) => {
         let end = () => {}
-        const look = () => {
+        const check = () => {
             if (!condition(store.getSnapshot())) return
             end()
             resolve(store.getSnapshot())
         }
-        end = store.subscribe(look)
-        look()
+        end = store.subscribe(check)
+        check()
     })
 }

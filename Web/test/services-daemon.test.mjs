@@ -7,7 +7,7 @@ import { test } from "node:test"
 import { services } from "../dist/trebuchet-services.js"
 import { Daemon, until } from "./daemon.mjs"
 import { MemoryPending, MemoryStorage } from "./services-fakes.mjs"
-import { limits, live, withDaemon } from "./services-world.mjs"
+import { limits, live, withDaemon } from "./services-daemon.mjs"
 import { WebSocket } from "./sockets.mjs"
 
 const reasonOf = (promise) => promise.then(() => "done", (error) => (error.data ? Object.keys(error.data)[0] : error.code))

@@ -10,7 +10,7 @@ import { TrebuchetError, Value } from "../dist/trebuchet.js"
 import { LiveQuery } from "../.build/services/query.js"
 import { OpenRoom } from "../.build/services/room.js"
 import { until } from "./daemon.mjs"
-import { live, withDaemon } from "./services-world.mjs"
+import { live, withDaemon } from "./services-daemon.mjs"
 
 /** Clients of a daemon for one test, each signed in. */
 const withGuests = (name, body) =>

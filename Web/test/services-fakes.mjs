@@ -33,16 +33,16 @@ export class MemoryPending {
     changed() {
         for (const listener of [...this.shared.listeners]) listener()
     }
-    /** Resolves when it is so. */
+    /** Resolves when the condition is met. */
     until(condition) {
         return new Promise((resolve) => {
-            const look = () => {
+            const check = () => {
                 if (!condition()) return
-                this.shared.listeners.delete(look)
+                this.shared.listeners.delete(check)
                 resolve()
             }
-            this.shared.listeners.add(look)
-            look()
+            this.shared.listeners.add(check)
+            check()
         })
     }
 

@@ -10,36 +10,36 @@ import { exact } from "../dist/trebuchet-exact.js"
 import { Value } from "../dist/trebuchet.js"
 import { until } from "./daemon.mjs"
 import { MemoryPending } from "./services-fakes.mjs"
-import { withDaemon } from "./services-world.mjs"
+import { withDaemon } from "./services-daemon.mjs"
 import { WebSocket } from "./sockets.mjs"
 
-/** Calls `body` with what has been told as an uncaught error. */
-async function withTold(body) {
-    const [told, before] = [[], globalThis.reportError]
-    globalThis.reportError = (error) => told.push(error.message)
+/** Calls `body` with the messages of uncaught errors. */
+async function withReportedErrors(body) {
+    const [reported, before] = [[], globalThis.reportError]
+    globalThis.reportError = (error) => reported.push(error.message)
     try {
-        await body(told)
+        await body(reported)
     } finally {
         globalThis.reportError = before
     }
 }
 
-/** The client in a folder of its own, with trebuchet.js and trebuchet-services.js alone, and what puts another file there. */
+/** Calls `body` with the client from a temporary folder with trebuchet.js and trebuchet-services.js only, and a function that copies another script there. */
 async function withFolder(body) {
     const folder = await mkdtemp(join(tmpdir(), "services-loaded-"))
-    const bring = (name) => copyFile(new URL("../dist/" + name, import.meta.url), join(folder, name))
+    const copyScript = (name) => copyFile(new URL("../dist/" + name, import.meta.url), join(folder, name))
     try {
         await writeFile(join(folder, "package.json"), '{ "type": "module" }')
-        await bring("trebuchet.js")
-        await bring("trebuchet-services.js")
-        await body(await import(join(folder, "trebuchet-services.js")), bring, folder)
+        await copyScript("trebuchet.js")
+        await copyScript("trebuchet-services.js")
+        await body(await import(join(folder, "trebuchet-services.js")), copyScript, folder)
     } finally {
         await rm(folder, { recursive: true })
     }
 }
 
 withDaemon("a room whose file cannot be loaded says so, and is joined and left once it can be", (make, daemon) =>
-    withFolder(async ({ services }, bring) => {
+    withFolder(async ({ services }, copyScript) => {
         const app = services(daemon.url, { WebSocket, initialDelay: 5, maximumDelay: 100, pending: null })
         try {
             const events = []
@@ -54,7 +54,7 @@ withDaemon("a room whose file cannot be loaded says so, and is joined and left o
             const other = make()
             await other.auth.signInAsGuest()
             const theirs = other.room("chat-lobby", { v: 3 })
-            await bring("trebuchet-rooms.js")
+            await copyScript("trebuchet-rooms.js")
             assert.ok((await published) > 0)
             assert.deepEqual((await until(room.peers, ([peer]) => peer)).map(({ data }) => data), [{ v: 3 }])
             await until(theirs.peers, ([peer]) => peer?.data.v === 2)
@@ -70,14 +70,14 @@ withDaemon("a room whose file cannot be loaded says so, and is joined and left o
 )
 
 withDaemon("a write is kept before the file that sends it can be loaded, and is sent once it can be", (make, daemon) =>
-    withFolder(async ({ services }, bring) => {
+    withFolder(async ({ services }, copyScript) => {
         const kept = new MemoryPending()
         const app = services(daemon.url, { WebSocket, initialDelay: 5, maximumDelay: 100, pending: kept })
         try {
             await until(app.client.status, ({ phase }) => phase === "live")
             const done = app.collection("todos").create({ id: "a" })
             await kept.until(() => kept.writes.size === 1)
-            await bring("trebuchet-writes.js")
+            await copyScript("trebuchet-writes.js")
             await done
             await kept.until(() => kept.writes.size === 0)
         } finally {
@@ -87,8 +87,8 @@ withDaemon("a write is kept before the file that sends it can be loaded, and is 
 )
 
 withDaemon("files that could not be had, which the page remembers, are loaded once they can be", (make, daemon) =>
-    withTold((told) =>
-        withFolder(async ({ services, pendingStore }, bring, folder) => {
+    withReportedErrors((reported) =>
+        withFolder(async ({ services, pendingStore }, copyScript, folder) => {
             // What has thrown once throws for good, as in many browsers what was not there once.
             const names = ["trebuchet-rooms.js", "trebuchet-writes.js", "trebuchet-offline.js"]
             for (const name of names) await writeFile(join(folder, name), `throw new Error("no ${name}")`)
@@ -101,13 +101,13 @@ withDaemon("files that could not be had, which the page remembers, are loaded on
                 await until(room.status, ({ error }) => error)
                 const store = pendingStore("app", { open() {} }, { request: async (name, options, hold) => hold({}) })
                 await assert.rejects(store.claim("a"), /no trebuchet-offline/)
-                await Promise.all(names.map(bring))
+                await Promise.all(names.map(copyScript))
                 await until(room.status, ({ phase }) => phase === "joined")
                 await done
                 assert.equal(await store.claim("a"), true)
                 store.close()
                 // Once for each.
-                assert.deepEqual(told.toSorted(), names.map((name) => "no " + name).toSorted())
+                assert.deepEqual(reported.toSorted(), names.map((name) => "no " + name).toSorted())
             } finally {
                 app.close()
             }
@@ -116,11 +116,11 @@ withDaemon("files that could not be had, which the page remembers, are loaded on
 )
 
 withDaemon("files of another version say so, and do nothing", (make, daemon) =>
-    withTold((told) =>
-        withFolder(async ({ services }, bring, folder) => {
+    withReportedErrors((reported) =>
+        withFolder(async ({ services }, copyScript, folder) => {
             const version = /"([0-9a-f]{8})"/.exec(await readFile(join(folder, "trebuchet-services.js"), "utf8"))[1]
             for (const name of ["trebuchet-rooms.js", "trebuchet-writes.js"]) {
-                await bring(name)
+                await copyScript(name)
                 const text = await readFile(join(folder, name), "utf8")
                 assert.equal(text.split(version).length, 2, name)
                 await writeFile(join(folder, name), text.replace(version, "0".repeat(8)))
@@ -132,8 +132,8 @@ withDaemon("files of another version say so, and do nothing", (make, daemon) =>
                 const { error } = await until(room.status, ({ error }) => error)
                 assert.match(error.message, /two versions: reload/)
                 app.collection("todos").create({ id: "a" })
-                for (const end = Date.now() + 20_000; told.length < 2; await new Promise(setImmediate)) assert.ok(Date.now() < end)
-                assert.match(told[1], /two versions: reload/)
+                for (const end = Date.now() + 20_000; reported.length < 2; await new Promise(setImmediate)) assert.ok(Date.now() < end)
+                assert.match(reported[1], /two versions: reload/)
                 assert.deepEqual((await app.collection("todos").get()).documents, [])
             } finally {
                 app.close()
@@ -149,7 +149,7 @@ test("a store is closed without the file that it is kept by", () =>
 )
 
 test("what should be kept by a file that cannot be loaded is refused, and kept once it can be", () =>
-    withFolder(async ({ pendingStore }, bring) => {
+    withFolder(async ({ pendingStore }, copyScript) => {
         const request = (result) => {
             const made = { result }
             queueMicrotask(() => made.onsuccess())
@@ -158,7 +158,7 @@ test("what should be kept by a file that cannot be loaded is refused, and kept o
         const table = { getAll: () => request(["kept"]) }
         const store = pendingStore("app", { open: () => request({ transaction: () => ({ objectStore: () => table }) }) }, {})
         await assert.rejects(store.all(), /trebuchet-offline\.js/)
-        await bring("trebuchet-offline.js")
+        await copyScript("trebuchet-offline.js")
         assert.deepEqual(await store.all(), ["kept"])
     })
 )

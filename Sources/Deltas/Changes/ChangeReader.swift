@@ -3,7 +3,7 @@ package import TrebuchetWire
 /// Takes the successive changes of a state, and checks that each continues the version that was taken before.
 package struct ChangeReader: Sendable {
     /// The mark of the version that was taken last.
-    private var mark: ChangeStamp?
+    private var stamp: ChangeStamp?
     /// True if all members of a record track their changes; nil before the first call.
     private var isComplete: Bool?
 
@@ -22,11 +22,11 @@ package struct ChangeReader: Sendable {
         return StateChanges.$coder.withValue(coder) {
             guard let changes = take(&state), changes.isKnown else {
                 // No change can be sent, but the start of the next changes is recorded.
-                mark = take(&state)?.end
+                stamp = take(&state)?.end
                 return nil
             }
-            defer { mark = changes.end }
-            return changes.start == mark && isComplete == true ? changes : nil
+            defer { stamp = changes.end }
+            return changes.start == stamp && isComplete == true ? changes : nil
         }
     }
 

@@ -5,7 +5,7 @@
 public struct DeltaValue<Value: Codable & Sendable>: DeltaState {
     private var value: Value
     private var isChanged = false
-    private var mark = ChangeStamp()
+    private var stamp = ChangeStamp()
 
     /// Creates the wrapper with a value that counts as unchanged.
     public init(wrappedValue: Value) { value = wrappedValue }
@@ -31,20 +31,20 @@ public struct DeltaValue<Value: Codable & Sendable>: DeltaState {
     /// Returns a replacement of the whole value if it was set since the last call, otherwise no operations.
     public mutating func takeChanges() -> StateChanges? {
         var changes = StateChanges()
-        changes.start = mark
+        changes.start = stamp
         if isChanged {
             changes.replace(value)
             isChanged = false
-            mark = ChangeStamp()
+            stamp = ChangeStamp()
         }
-        changes.end = mark
+        changes.end = stamp
         return changes
     }
 
     /// Replaces the value. Throws ``StateChangesError`` for changes of parts of it.
     public mutating func apply(_ changes: StateChanges) throws {
         try changes.apply(to: &value) { _, _, _ in false }
-        (isChanged, mark) = (false, ChangeStamp())
+        (isChanged, stamp) = (false, ChangeStamp())
     }
 }
 

@@ -42,8 +42,8 @@ extension StateChanges {
 
         /// Returns an error for this operation with `problem` as the reason.
         public func error(_ problem: String) -> StateChangesError {
-            let place = from.map { " from '/\($0.joined(separator: "/"))'" } ?? ""
-            return StateChangesError("'\(kind)'\(place) at '/\(path.joined(separator: "/"))': \(problem)")
+            let source = from.map { " from '/\($0.joined(separator: "/"))'" } ?? ""
+            return StateChangesError("'\(kind)'\(source) at '/\(path.joined(separator: "/"))': \(problem)")
         }
     }
 
@@ -61,27 +61,28 @@ extension StateChanges {
     ) throws {
         try checkIsKnown()
         var changed = state
-        var rest = steps
-        while let step = rest.first {
+        var remaining = steps
+        while let step = remaining.first {
             guard step.path.count > depth else {
                 let operation = Operation(step, in: self)
                 guard step.kind == .replace else { throw operation.error("the root value can only be replaced") }
                 changed = try operation.value(as: State.self)
-                rest.removeFirst()
+                remaining.removeFirst()
                 continue
             }
             let member = step.path[depth]
-            let end = rest.firstIndex { $0.path.count <= depth || $0.path[depth] != member } ?? rest.endIndex
-            guard rest[..<end].allSatisfy({ $0.from == nil || $0.from!.count > depth && $0.from![depth] == member })
+            let end = remaining.firstIndex { $0.path.count <= depth || $0.path[depth] != member } ?? remaining.endIndex
+            guard
+                remaining[..<end].allSatisfy({ $0.from == nil || $0.from!.count > depth && $0.from![depth] == member })
             else { throw StateChangesError("'move' cannot cross members") }
             var part = self
-            part.steps = rest[..<end]
+            part.steps = remaining[..<end]
             part.depth += 1
             let name = String(decoding: member.bytes, as: UTF8.self)
             guard try body(&changed, name, part) else {
                 throw StateChangesError("\(State.self) has no member '\(name)'")
             }
-            rest = rest[end...]
+            remaining = remaining[end...]
         }
         state = changed
     }

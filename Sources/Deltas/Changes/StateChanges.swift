@@ -22,8 +22,8 @@ public struct StateChanges: Sendable {
 
         var count: Int { names.count + (index < 0 ? 0 : 1) }
 
-        subscript(place: Int) -> JSONPointer.Token {
-            place < names.count ? names[place] : JSONPointer.Token(String(index))
+        subscript(position: Int) -> JSONPointer.Token {
+            position < names.count ? names[position] : JSONPointer.Token(String(index))
         }
 
         /// Returns the path without its first `depth` components, behind a name.
@@ -85,7 +85,7 @@ public struct StateChanges: Sendable {
     /// Appends the changes of a member of this value. If they are nil, the changes of the whole are unknown.
     public mutating func append(_ part: StateChanges?, at member: String) {
         guard isKnown, let part, part.isKnown, steps.count + part.steps.count <= Self.maximumOperations else {
-            return forget()
+            return discard()
         }
         start.append(part.start)
         end.append(part.end)
@@ -106,7 +106,7 @@ public struct StateChanges: Sendable {
     }
 
     /// Marks the changes as unknown.
-    mutating func forget() {
+    mutating func discard() {
         isKnown = false
         steps = []
         bytes = []
@@ -134,7 +134,7 @@ public struct StateChanges: Sendable {
     @usableFromInline
     mutating func appendOperations(of writer: borrowing ChangeWriter) {
         guard isKnown else { return }
-        guard writer.isKnown else { return forget() }
+        guard writer.isKnown else { return discard() }
         steps += writer.steps
         bytes.append(contentsOf: writer.values.bytes)
     }
@@ -168,7 +168,7 @@ struct ChangeWriter: ~Copyable {
 
     /// Marks the changes as unknown.
     @usableFromInline
-    mutating func forget() { isKnown = false }
+    mutating func discard() { isKnown = false }
 
     /// Appends a replacement of the whole value.
     @usableFromInline

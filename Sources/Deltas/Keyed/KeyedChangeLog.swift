@@ -24,7 +24,7 @@ package struct KeyedChangeLog<Element: Identifiable & Sendable>: Sendable where 
     /// True after too many steps: the whole value must be sent.
     @usableFromInline var isFull = false
     /// True if only updates were recorded, so that elements still have the recorded indices.
-    @usableFromInline private(set) var keepsPlaces = true
+    @usableFromInline private(set) var keepsPositions = true
     /// The mark of the version before the first step.
     @usableFromInline let start = ChangeStamp()
 
@@ -41,18 +41,18 @@ package struct KeyedChangeLog<Element: Identifiable & Sendable>: Sendable where 
     }
 
     @inlinable
-    static func read(_ place: inout Int) -> Int { place }
+    static func read(_ position: inout Int) -> Int { position }
 
     @usableFromInline
     mutating func added(_ id: Element.ID, index: Int, count: Int) {
-        keepsPlaces = false
+        keepsPositions = false
         write(id, .add(id: id, index: index), count)
     }
 
     @usableFromInline
     mutating func removed(_ element: Element, index: Int, count: Int) {
         guard !isFull else { return }
-        keepsPlaces = false
+        keepsPositions = false
         if let number = writes.removeValue(forKey: element.id) {
             switch steps[number] {
             case .add where number == steps.count - 1:
@@ -68,7 +68,7 @@ package struct KeyedChangeLog<Element: Identifiable & Sendable>: Sendable where 
     @usableFromInline
     mutating func moved(from: Int, to: Int, count: Int) {
         guard !isFull else { return }
-        keepsPlaces = false
+        keepsPositions = false
         if case .move(let first, let last)? = steps.last, last == from {
             steps[steps.count - 1] = first == to ? .nothing : .move(from: first, to: to)
         } else {
@@ -81,12 +81,12 @@ package struct KeyedChangeLog<Element: Identifiable & Sendable>: Sendable where 
         steps = [.removeAll]
         writes = [:]
         isFull = false
-        keepsPlaces = false
+        keepsPositions = false
     }
 
     /// Discards the steps, so that the whole value is sent.
     @usableFromInline
-    mutating func forget() {
+    mutating func discard() {
         steps = []
         writes = [:]
         isFull = true
@@ -103,7 +103,7 @@ package struct KeyedChangeLog<Element: Identifiable & Sendable>: Sendable where 
     @inlinable
     mutating func append(_ step: Step, _ count: Int) {
         guard steps.count < max(64, count / 4) else {
-            forget()
+            discard()
             return
         }
         steps.append(step)

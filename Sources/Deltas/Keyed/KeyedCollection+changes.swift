@@ -25,7 +25,7 @@ extension KeyedCollection: DeltaState {
         case .add(let id, let index): write(.add, index, self[id: id], to: &changes)
         case .addRemoved(let element, let index): changes.append(.add, index, element)
         case .replace(let id, let index):
-            write(.replace, index, log.keepsPlaces ? store[index] : self[id: id], to: &changes)
+            write(.replace, index, log.keepsPositions ? store[index] : self[id: id], to: &changes)
         case .remove(let index): changes.append(.remove, index)
         case .move(let from, let to): changes.append(.move, to, from: from)
         case .removeAll: changes.append(replacement: [Element]())
@@ -38,7 +38,7 @@ extension KeyedCollection: DeltaState {
         _ kind: StateChanges.Operation.Kind, _ index: Int, _ element: Element?, to changes: inout ChangeWriter
     ) {
         // An element whose id does not equal itself cannot be found; the whole value includes it.
-        if let element { changes.append(kind, index, element) } else { changes.forget() }
+        if let element { changes.append(kind, index, element) } else { changes.discard() }
     }
 
     /// Applies changes that were taken from an equal collection.

@@ -17,7 +17,7 @@ extension KeyedCollection: RandomAccessCollection {
     public struct Iterator: IteratorProtocol {
         @usableFromInline let store: ElementStore<Element>
         @usableFromInline var leaf: [Element] = []
-        @usableFromInline var place = 0
+        @usableFromInline var position = 0
         @usableFromInline var passed = 0
 
         @inlinable
@@ -25,13 +25,13 @@ extension KeyedCollection: RandomAccessCollection {
 
         @inlinable
         public mutating func next() -> Element? {
-            if place == leaf.count {
+            if position == leaf.count {
                 guard passed < store.count else { return nil }
-                (leaf, place) = store.elements(around: passed)
+                (leaf, position) = store.elements(around: passed)
                 passed += leaf.count
             }
-            defer { place += 1 }
-            return leaf[place]
+            defer { position += 1 }
+            return leaf[position]
         }
     }
 }

@@ -85,12 +85,12 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
         id: Element.ID, _ body: (inout Element) throws -> Result
     ) rethrows -> Result? {
         let count = store.count
-        var place = 0
+        var position = 0
         var hasOtherID = false
         // Runs even if the body throws, because it may have changed the element before.
-        defer { if hasOtherID { admit(at: place, insteadOf: id) } }
+        defer { if hasOtherID { admit(at: position, insteadOf: id) } }
         return try store.update(id: id) { index in
-            place = index
+            position = index
             log.updated(id, index: index, count: count)
         } _: { element in
             defer { hasOtherID = element.id != id }
@@ -102,7 +102,7 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
     @usableFromInline
     mutating func admit(at index: Int, insteadOf id: Element.ID) {
         let element = store.remove(at: index, hash: id.hashValue)
-        log.forget()
+        log.discard()
         if let other = store.index(of: element.id) {
             if other < index { return }
             _ = store.remove(at: other)

@@ -34,15 +34,15 @@ struct ElementStore<Element: Identifiable & Sendable>: Sendable where Element.ID
 
     @inlinable
     subscript(index: Int) -> Element {
-        let (leaf, place) = tree.leaf(holding: index)
-        return Self.typed(leaf).elements[place]
+        let (leaf, position) = tree.leaf(holding: index)
+        return Self.typed(leaf).elements[position]
     }
 
     /// Returns the elements of the leaf that holds the element at an index, and the element's position among them.
     @inlinable
-    func elements(around index: Int) -> (elements: [Element], place: Int) {
-        let (leaf, place) = tree.leaf(holding: index)
-        return (Self.typed(leaf).elements, place)
+    func elements(around index: Int) -> (elements: [Element], position: Int) {
+        let (leaf, position) = tree.leaf(holding: index)
+        return (Self.typed(leaf).elements, position)
     }
 
     @inlinable
@@ -50,7 +50,7 @@ struct ElementStore<Element: Identifiable & Sendable>: Sendable where Element.ID
         let hash = id.hashValue
         for entry in labels.neighbours(of: hash) where entry.hash == hash {
             let (leaf, start) = tree.leaf(labelled: entry.label)
-            if let place = Self.place(of: id, in: leaf) { return start + place }
+            if let position = Self.position(of: id, in: leaf) { return start + position }
         }
         return nil
     }
@@ -60,7 +60,7 @@ struct ElementStore<Element: Identifiable & Sendable>: Sendable where Element.ID
         let hash = id.hashValue
         for entry in labels.neighbours(of: hash) where entry.hash == hash {
             let leaf = tree.leaf(labelled: entry.label).leaf
-            if let place = Self.place(of: id, in: leaf) { return Self.typed(leaf).elements[place] }
+            if let position = Self.position(of: id, in: leaf) { return Self.typed(leaf).elements[position] }
         }
         return nil
     }
@@ -70,17 +70,17 @@ struct ElementStore<Element: Identifiable & Sendable>: Sendable where Element.ID
 
     @inlinable
     mutating func insert(_ element: Element, at index: Int) {
-        let newcomer = LeafTree.InsertedElement(hash: element.id.hashValue) { leaf, place in
-            Self.typed(leaf).elements.insert(element, at: place)
+        let insertion = LeafTree.InsertedElement(hash: element.id.hashValue) { leaf, position in
+            Self.typed(leaf).elements.insert(element, at: position)
         }
-        tree.insertAtRoot(newcomer, at: index, &labels)
+        tree.insertAtRoot(insertion, at: index, &labels)
     }
 
     /// Changes the element at an index. If the body changes the id, the element must be removed with the hash of the old id.
     @inlinable
     mutating func update<Result>(_ index: Int, _ body: (inout Element) throws -> Result) rethrows -> Result {
-        let (leaf, place) = tree.ownLeaf(holding: index)
-        return try body(&Self.typed(leaf).elements[place])
+        let (leaf, position) = tree.ownLeaf(holding: index)
+        return try body(&Self.typed(leaf).elements[position])
     }
 
     /// Changes the element with an id, after a call of `found` with its index; returns nil for an absent id.
@@ -91,9 +91,9 @@ struct ElementStore<Element: Identifiable & Sendable>: Sendable where Element.ID
         let hash = id.hashValue
         for entry in labels.neighbours(of: hash) where entry.hash == hash {
             let (leaf, start) = tree.ownLeaf(labelled: entry.label)
-            guard let place = Self.place(of: id, in: leaf) else { continue }
-            found(start + place)
-            return try body(&Self.typed(leaf).elements[place])
+            guard let position = Self.position(of: id, in: leaf) else { continue }
+            found(start + position)
+            return try body(&Self.typed(leaf).elements[position])
         }
         return nil
     }
@@ -109,14 +109,14 @@ struct ElementStore<Element: Identifiable & Sendable>: Sendable where Element.ID
     @inlinable
     mutating func remove(at index: Int, hash: Int) -> Element {
         let removed = self[index]
-        tree.removeAtRoot(at: index, hash: hash, &labels) { leaf, place in
-            Self.typed(leaf).elements.remove(at: place)
+        tree.removeAtRoot(at: index, hash: hash, &labels) { leaf, position in
+            Self.typed(leaf).elements.remove(at: position)
         }
         return removed
     }
 
     @inlinable
-    static func place(of id: Element.ID, in leaf: AnyLeaf) -> Int? {
+    static func position(of id: Element.ID, in leaf: AnyLeaf) -> Int? {
         typed(leaf).elements.firstIndex { $0.id == id }
     }
 

@@ -9,8 +9,8 @@ class AnyLeaf: @unchecked Sendable {
     @usableFromInline func copy() -> AnyLeaf { fatalError("of a subclass") }
     /// Returns the hashes of the elements' ids.
     @usableFromInline func hashes() -> [Int] { fatalError("of a subclass") }
-    /// Moves the elements from `place` on into a new leaf.
-    @usableFromInline func split(at place: Int) -> AnyLeaf { fatalError("of a subclass") }
+    /// Moves the elements from `position` on into a new leaf.
+    @usableFromInline func split(at position: Int) -> AnyLeaf { fatalError("of a subclass") }
     /// Appends the elements of a leaf of the same type.
     @usableFromInline func append(_ other: AnyLeaf) { fatalError("of a subclass") }
 }
@@ -28,9 +28,9 @@ final class Leaf<Element: Identifiable & Sendable>: AnyLeaf, @unchecked Sendable
     @inlinable override func hashes() -> [Int] { elements.map(\.id.hashValue) }
 
     @inlinable
-    override func split(at place: Int) -> AnyLeaf {
-        let tail = Leaf(Array(elements[place...]))
-        elements.removeSubrange(place...)
+    override func split(at position: Int) -> AnyLeaf {
+        let tail = Leaf(Array(elements[position...]))
+        elements.removeSubrange(position...)
         return tail
     }
 

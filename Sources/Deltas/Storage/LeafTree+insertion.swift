@@ -3,10 +3,10 @@ extension LeafTree {
     @usableFromInline
     struct InsertedElement {
         let hash: Int
-        let insert: (AnyLeaf, _ place: Int) -> Void
+        let insert: (AnyLeaf, _ position: Int) -> Void
 
         @usableFromInline
-        init(hash: Int, insert: @escaping (AnyLeaf, _ place: Int) -> Void) {
+        init(hash: Int, insert: @escaping (AnyLeaf, _ position: Int) -> Void) {
             self.hash = hash
             self.insert = insert
         }
@@ -51,17 +51,17 @@ extension LeafTree {
         _ element: InsertedElement, at index: Int, _ surroundings: Neighbors, _ labels: inout LabelTable
     ) -> Insertion {
         if isLeaf { return insertInLeaf(element, at: index, surroundings, &labels) }
-        let (place, rest) = child(holding: index)
-        let below = Neighbors(
-            isFirst: surroundings.isFirst && place == 0,
-            end: place + 1 < children.count ? children[place + 1].label : surroundings.end)
-        switch children[place].insert(element, at: rest, below, &labels) {
+        let (position, offset) = child(holding: index)
+        let neighbors = Neighbors(
+            isFirst: surroundings.isFirst && position == 0,
+            end: position + 1 < children.count ? children[position + 1].label : surroundings.end)
+        switch children[position].insert(element, at: offset, neighbors, &labels) {
         case .done:
             count += 1
             return .done
         case .split(let half):
             count += 1
-            children.insert(half, at: place + 1)
+            children.insert(half, at: position + 1)
             label = min(label, children[0].label)
             return children.count > Self.maximumChildren ? .split(splitNode()) : .done
         case .noLabel:
@@ -137,7 +137,7 @@ extension LeafTree {
         }
         label = next
         if isLeaf { next += distance }
-        for place in children.indices { children[place].setLabels(&next, distance: distance, &labels) }
+        for position in children.indices { children[position].setLabels(&next, distance: distance, &labels) }
     }
 
     private var leafCount: Int { isLeaf ? 1 : children.reduce(0) { $0 + $1.leafCount } }

@@ -2,33 +2,33 @@ extension LeafTree {
     /// Removes the element at an index of the whole tree, whose id has this hash; the body removes it from its leaf.
     @usableFromInline
     mutating func removeAtRoot(
-        at index: Int, hash: Int, _ labels: inout LabelTable, _ body: (AnyLeaf, _ place: Int) -> Void
+        at index: Int, hash: Int, _ labels: inout LabelTable, _ body: (AnyLeaf, _ position: Int) -> Void
     ) {
         remove(at: index, hash: hash, &labels, body)
         if children.count == 1 { self = children[0] }
     }
 
     private mutating func remove(
-        at index: Int, hash: Int, _ labels: inout LabelTable, _ body: (AnyLeaf, _ place: Int) -> Void
+        at index: Int, hash: Int, _ labels: inout LabelTable, _ body: (AnyLeaf, _ position: Int) -> Void
     ) {
         count -= 1
         if isLeaf {
             labels.remove(label, for: hash)
             return body(ownLeaf(), index)
         }
-        let (place, rest) = child(holding: index)
-        children[place].remove(at: rest, hash: hash, &labels, body)
-        if children[place].partCount < children[place].maximumPartCount / 4, children.count > 1 {
-            fill(at: max(place, 1), &labels)
+        let (position, offset) = child(holding: index)
+        children[position].remove(at: offset, hash: hash, &labels, body)
+        if children[position].partCount < children[position].maximumPartCount / 4, children.count > 1 {
+            fill(at: max(position, 1), &labels)
         }
     }
 
     /// Merges a child with its predecessor, and splits the result again if it is too large.
-    private mutating func fill(at place: Int, _ labels: inout LabelTable) {
-        let right = children.remove(at: place)
-        children[place - 1].append(right, &labels)
-        guard children[place - 1].partCount > children[place - 1].maximumPartCount else { return }
-        children.insert(children[place - 1].splitHalf(label: right.label, &labels), at: place)
+    private mutating func fill(at position: Int, _ labels: inout LabelTable) {
+        let right = children.remove(at: position)
+        children[position - 1].append(right, &labels)
+        guard children[position - 1].partCount > children[position - 1].maximumPartCount else { return }
+        children.insert(children[position - 1].splitHalf(label: right.label, &labels), at: position)
     }
 
     /// Appends all parts of the next node to this one.

@@ -54,8 +54,8 @@ struct LeafTree: Sendable {
     /// Divides `parts` into as few groups as possible, of similar size. Groups are not full, so that the next insertions do not
     /// each split one.
     @usableFromInline
-    static func groups(_ parts: Int, of mostParts: Int) -> [Range<Int>] {
-        let size = mostParts - mostParts / 8
+    static func groups(_ parts: Int, of maximumParts: Int) -> [Range<Int>] {
+        let size = maximumParts - maximumParts / 8
         let count = (parts + size - 1) / size
         return (0..<count).map { parts * $0 / count..<parts * ($0 + 1) / count }
     }
@@ -68,46 +68,46 @@ struct LeafTree: Sendable {
 
     /// Returns the leaf that holds the element at an index, and the element's position in it.
     @usableFromInline
-    func leaf(holding index: Int) -> (leaf: AnyLeaf, place: Int) {
+    func leaf(holding index: Int) -> (leaf: AnyLeaf, position: Int) {
         if let leaf { return (leaf, index) }
-        let (place, rest) = child(holding: index)
+        let (position, offset) = child(holding: index)
         // Accessed in place: copying an element out of the array would do reference counting.
-        return children.withUnsafeBufferPointer { $0[place].leaf(holding: rest) }
+        return children.withUnsafeBufferPointer { $0[position].leaf(holding: offset) }
     }
 
     /// Returns the leaf with a label, which must exist, and the index of its first element.
     @usableFromInline
     func leaf(labelled label: UInt64) -> (leaf: AnyLeaf, start: Int) {
         if let leaf { return (leaf, 0) }
-        let (place, before) = child(labelled: label)
-        let (leaf, start) = children.withUnsafeBufferPointer { $0[place].leaf(labelled: label) }
+        let (position, before) = child(labelled: label)
+        let (leaf, start) = children.withUnsafeBufferPointer { $0[position].leaf(labelled: label) }
         return (leaf, before + start)
     }
 
     /// Returns the child that contains the leaf with a label, which must exist, and the number of elements before it.
-    private func child(labelled label: UInt64) -> (place: Int, before: Int) {
+    private func child(labelled label: UInt64) -> (position: Int, before: Int) {
         children.withUnsafeBufferPointer { children in
-            var place = 0
+            var position = 0
             var before = 0
-            while place + 1 < children.count, children[place + 1].label <= label {
-                before += children[place].count
-                place += 1
+            while position + 1 < children.count, children[position + 1].label <= label {
+                before += children[position].count
+                position += 1
             }
-            return (place, before)
+            return (position, before)
         }
     }
 
     /// Returns the child that holds the element at an index, and the element's index in it.
-    func child(holding index: Int) -> (place: Int, rest: Int) {
+    func child(holding index: Int) -> (position: Int, offset: Int) {
         children.withUnsafeBufferPointer { children in
-            var place = 0
-            var rest = index
+            var position = 0
+            var offset = index
             // The last child also takes the index behind the end, where an element can be inserted.
-            while place < children.count - 1, rest >= children[place].count {
-                rest -= children[place].count
-                place += 1
+            while position < children.count - 1, offset >= children[position].count {
+                offset -= children[position].count
+                position += 1
             }
-            return (place, rest)
+            return (position, offset)
         }
     }
 
@@ -115,18 +115,18 @@ struct LeafTree: Sendable {
 
     /// Returns the leaf that holds the element at an index, unshared with other trees, and the element's position in it.
     @usableFromInline
-    mutating func ownLeaf(holding index: Int) -> (leaf: AnyLeaf, place: Int) {
+    mutating func ownLeaf(holding index: Int) -> (leaf: AnyLeaf, position: Int) {
         if isLeaf { return (ownLeaf(), index) }
-        let (place, rest) = child(holding: index)
-        return children[place].ownLeaf(holding: rest)
+        let (position, offset) = child(holding: index)
+        return children[position].ownLeaf(holding: offset)
     }
 
     /// Returns the leaf with a label, which must exist, unshared with other trees, and the index of its first element.
     @usableFromInline
     mutating func ownLeaf(labelled label: UInt64) -> (leaf: AnyLeaf, start: Int) {
         if isLeaf { return (ownLeaf(), 0) }
-        let (place, before) = child(labelled: label)
-        let (leaf, start) = children[place].ownLeaf(labelled: label)
+        let (position, before) = child(labelled: label)
+        let (leaf, start) = children[position].ownLeaf(labelled: label)
         return (leaf, before + start)
     }
 

@@ -115,12 +115,12 @@ struct WriteQueue {
             return
         }
         sent += bytes
-        var gone = 0
-        while gone < chunks.count, sent >= chunks[gone].bytes.count {
-            sent -= chunks[gone].bytes.count
-            if case .shared(let shared) = chunks[gone] { sharedCount -= shared.count }
-            gone += 1
+        var sentChunks = 0
+        while sentChunks < chunks.count, sent >= chunks[sentChunks].bytes.count {
+            sent -= chunks[sentChunks].bytes.count
+            if case .shared(let shared) = chunks[sentChunks] { sharedCount -= shared.count }
+            sentChunks += 1
         }
-        chunks.removeFirst(gone)
+        chunks.removeFirst(sentChunks)
     }
 }

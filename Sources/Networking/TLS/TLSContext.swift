@@ -145,8 +145,8 @@ package final class TLSContext: @unchecked Sendable {
             throw TransportError(.tls, "\(what) '\(path)': \(String(cString: strerror(errno)))")
         }
         defer { close(descriptor) }
-        var facts = stat()
-        guard fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             throw TransportError(.tls, "\(what) '\(path)' is not a regular file")
         }
     }

@@ -42,9 +42,9 @@ public actor AsyncSequenceStream<Value: Sendable>: Stream {
     /// The stream does not keep the relay alive.
     public init(_ relay: StateRelay<Value>) {
         let (value, version) = relay.current
-        let later = relay.stream(after: version)
+        let changes = relay.stream(after: version)
         self.init(Outlet(value)) { outlet in
-            for await value in later { await outlet.emitAlone(value) }
+            for await value in changes { await outlet.emitAlone(value) }
         }
     }
 

@@ -20,11 +20,11 @@ extension Stream {
     ///
     /// The relay keeps the chain alive; the chain does not keep the relay alive.
     nonisolated public func relay(initialValue: Value) async -> StateRelay<Value> {
-        let kept = OperatorState<AnySubscription?>(nil)
-        let relay = StateRelay(outlet.current ?? initialValue, keeping: kept)
+        let subscription = OperatorState<AnySubscription?>(nil)
+        let relay = StateRelay(outlet.current ?? initialValue, keeping: subscription)
         // Not `[weak relay]`: a closure with a list of captures would leave the sender's actor (Docs/Guides/QStream.md).
         let weak = Weak(relay)
-        kept.exchange(await tap { weak.object?.update($0) })
+        subscription.exchange(await tap { weak.object?.update($0) })
         return relay
     }
 }

@@ -13,7 +13,7 @@ final class Attachment: @unchecked Sendable {
         end = {
             inlet.close()
             outlet.detach(inlet)
-            inlet.destination?.leave(outlet)
+            inlet.destination?.removeUpstream(outlet)
         }
         self.stream = stream
     }

@@ -19,13 +19,13 @@ extension Stream {
     ///   - outlet: the outlet of the operator's values; by default one that keeps its value.
     ///   - withCurrent: whether the operator begins with the current value.
     ///   - first: the sink of the current value, if it differs from `sink`.
-    ///   - also: further attachments that end with the operator.
+    ///   - additional: further attachments that end with the operator.
     @usableFromInline
     nonisolated func derive<Output>(
         into outlet: Outlet<Output>, withCurrent: Bool = true, first: Inlet<Value>.Sink? = nil,
-        also: [Attachment] = [], _ sink: @escaping Inlet<Value>.Sink
+        additional: [Attachment] = [], _ sink: @escaping Inlet<Value>.Sink
     ) async -> Streams.Derived<Output> {
-        Streams.Derived(outlet, await attach(outlet, withCurrent: withCurrent, first: first, sink) + also)
+        Streams.Derived(outlet, await attach(outlet, withCurrent: withCurrent, first: first, sink) + additional)
     }
 
     /// Attaches a sink of the operator that `destination` belongs to.
@@ -35,7 +35,7 @@ extension Stream {
     ) async -> [Attachment] {
         let inlet = Inlet(into: destination, first: first, sink)
         let attachment = Attachment(inlet, to: self)
-        destination.hang(below: outlet)
+        destination.addUpstream(outlet)
         await outlet.attach(inlet, withCurrent: withCurrent, in: wave)
         return [attachment]
     }

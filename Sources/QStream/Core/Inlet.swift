@@ -14,7 +14,7 @@ final class Inlet<Value: Sendable>: Sendable {
         let task: Int
         var waiting: [UnsafeContinuation<Void, Never>] = []
         /// Values sent by that task during the delivery.
-        var later = Fifo<Value>()
+        var deferredValues = Fifo<Value>()
     }
 
     @usableFromInline let sink: Sink
@@ -49,12 +49,12 @@ final class Inlet<Value: Sendable>: Sendable {
         if phase.load(ordering: .acquiring) == .opening, opening.withLock({ $0.task == wave.task }) {
             Deadlock.report(
                 "a subscriber that is receiving a stream's current value sends a value into the same stream")
-            let isKept = opening.withLock { opening in
+            let isDeferred = opening.withLock { opening in
                 guard phase.load(ordering: .acquiring) == .opening else { return false }
-                opening.later.append(value)
+                opening.deferredValues.append(value)
                 return true
             }
-            if isKept { return }
+            if isDeferred { return }
         }
         await withUnsafeContinuation { continuation in
             let isWaiting = opening.withLock { opening in
@@ -68,22 +68,22 @@ final class Inlet<Value: Sendable>: Sendable {
     }
 
     /// Lets values pass from now on.
-    func open() { change(to: .open) }
+    func open() { setPhase(to: .open) }
 
     /// Delivers the current value, then lets the others pass.
     func open(with value: Value, _ wave: Wave) async {
         await (first ?? sink)(value, wave)
-        while let next = opening.withLock({ $0.later.popFirst() }) {
-            let own = Wave()
-            await own.run { await sink(next, own) }
+        while let next = opening.withLock({ $0.deferredValues.popFirst() }) {
+            let nextWave = Wave()
+            await nextWave.run { await sink(next, nextWave) }
         }
         open()
     }
 
     /// Lets no value pass from now on.
-    func close() { change(to: .closed) }
+    func close() { setPhase(to: .closed) }
 
-    private func change(to new: InletPhase) {
+    private func setPhase(to new: InletPhase) {
         let waiting = opening.withLock { opening in
             if phase.load(ordering: .relaxed) != .closed { phase.store(new, ordering: .releasing) }
             var waiting: [UnsafeContinuation<Void, Never>] = []

@@ -13,25 +13,25 @@ final class Join<Output: Sendable>: Joining {
     /// The phase of the join's beginning.
     private enum Phase {
         /// Not all slots are attached.
-        case building
+        case attaching
         /// These waves have yet to fire the join.
         case waiting(for: [Wave], Gate)
-        case begun
+        case started
     }
 
     /// The state under the lock.
     private struct Guarded {
-        var phase = Phase.building
+        var phase = Phase.attaching
         /// The waves that have reached the join and not yet fired it.
         var waves: [Wave] = []
     }
 
-    private let line = SerialTaskQueue("changes an input of the combineLatest that it came from")
+    private let queue = SerialTaskQueue("changes an input of the combineLatest that it came from")
     /// The result of a fired join: combinations, each with the part of the wave that it comes from.
     private struct Combination {
         var outputs: [(Output, Wave)] = []
         /// The gate to open after the emission of the outputs, which is the beginning of the join.
-        var begun: Gate?
+        var started: Gate?
     }
 
     private let guarded = Mutex(Guarded())
@@ -56,23 +56,23 @@ final class Join<Output: Sendable>: Joining {
     /// Returns when the join has begun. During the delivery of a value it returns at once, because another task may
     /// wait for its caller.
     func attach(below streams: [any Upstream]) async {
-        let building = Wave()
+        let attaching = Wave()
         // The first value comes out after the values taken meanwhile, which have come out or been held back.
-        _ = await line.enter(building.task)
+        _ = await queue.enter(attaching.task)
         let common = CommonUpstreams(of: streams).waves
         let (first, gate) = guarded.withLock { guarded -> (Output?, Gate?) in
             // A wave that does not accept the join has ended, and so has fired all its joins.
             let waves = common.filter { $0.fireLater(self) }
             if waves.isEmpty {
-                guarded.phase = .begun
+                guarded.phase = .started
                 return (combine(), nil)
             }
             let gate = Gate()
             guarded.phase = .waiting(for: waves, gate)
             return (nil, gate)
         }
-        if let first { await building.run { await outlet.emit(first, building) } }
-        line.leave()
+        if let first { await attaching.run { await outlet.emit(first, attaching) } }
+        queue.leave()
         if let gate, !Wave.isInside { await gate.wait() }
     }
 
@@ -89,19 +89,19 @@ final class Join<Output: Sendable>: Joining {
 
     func fire(_ wave: Wave) async {
         if guarded.withLock({ _ in mergeIntoOlder(wave) }) { return }
-        guard await line.enter(wave.task) else {
-            return line.later {
-                let own = Wave(from: self.outlet)
-                await own.run { await self.emit(self.combinations(of: wave), in: own) }
+        guard await queue.enter(wave.task) else {
+            return queue.enqueue {
+                let ownWave = Wave(from: self.outlet)
+                await ownWave.run { await self.emit(self.combinations(of: wave), in: ownWave) }
             }
         }
         await emit(combinations(of: wave))
-        line.leave()
+        queue.leave()
     }
 
-    private func emit(_ taken: Combination, in own: Wave? = nil) async {
-        for (output, part) in taken.outputs { await outlet.emit(output, own ?? part) }
-        taken.begun?.open()
+    private func emit(_ combinations: Combination, in ownWave: Wave? = nil) async {
+        for (output, part) in combinations.outputs { await outlet.emit(output, ownWave ?? part) }
+        combinations.started?.open()
     }
 
     /// Merges the wave into an older one that has not fired and has a value in front of one of this wave's values.
@@ -138,13 +138,13 @@ final class Join<Output: Sendable>: Joining {
             }
             guarded.waves.removeAll { $0.root === wave }
             switch guarded.phase {
-            case .begun: return Combination(outputs: outputs)
-            case .building: return Combination()
+            case .started: return Combination(outputs: outputs)
+            case .attaching: return Combination()
             case .waiting(for: var waves, let gate):
                 waves.removeAll { $0.root === wave }
-                guarded.phase = waves.isEmpty ? .begun : .waiting(for: waves, gate)
+                guarded.phase = waves.isEmpty ? .started : .waiting(for: waves, gate)
                 guard waves.isEmpty else { return Combination() }
-                return Combination(outputs: combine().map { [($0, wave)] } ?? [], begun: gate)
+                return Combination(outputs: combine().map { [($0, wave)] } ?? [], started: gate)
             }
         }
     }
@@ -168,12 +168,12 @@ final class Join<Output: Sendable>: Joining {
 }
 
 extension Join: Downstream {
-    func hang(below upstream: any Upstream) {
-        outlet.hang(below: upstream)
-        raiseAll(to: upstream.height)
+    func addUpstream(_ upstream: any Upstream) {
+        outlet.addUpstream(upstream)
+        raiseHeights(to: upstream.height)
     }
 
-    func leave(_ upstream: any Upstream) { outlet.leave(upstream) }
+    func removeUpstream(_ upstream: any Upstream) { outlet.removeUpstream(upstream) }
 
-    func raise(to height: Int) -> [(any Downstream, Int)] { outlet.raise(to: height + 1) }
+    func raiseHeight(to height: Int) -> [(any Downstream, Int)] { outlet.raiseHeight(to: height + 1) }
 }

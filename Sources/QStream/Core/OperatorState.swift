@@ -11,9 +11,9 @@ final class OperatorState<Value: Sendable>: Sendable {
     /// Stores the new value and returns the old one.
     @discardableResult
     func exchange(_ value: Value) -> Value {
-        guarded.withLock { kept in
+        guarded.withLock { stored in
             var old = value
-            swap(&old, &kept)
+            swap(&old, &stored)
             return old
         }
     }

@@ -48,10 +48,10 @@ public final class Outlet<Value: Sendable>: @unchecked Sendable {
     func makeCurrent(_ new: Value, _ wave: Wave) -> [any AnyObject & Sendable] {
         // The old value leaves the lock before its release: its `deinit` may use this stream.
         var old = new
-        let isFirst = wave.begins(in: self)
+        let isFirst = wave.originates(in: self)
         let inlets = state.withLock { state in
             // In one step with the list of receivers: an inlet attached later finds the wave here.
-            if isFirst { state.begun.append(wave) }
+            if isFirst { state.activeWaves.append(wave) }
             if keepsValue {
                 if state.hasValue {
                     swap(&cell.pointee, &old)
@@ -136,41 +136,41 @@ struct OutletState: Sendable {
     /// All are `Inlet<Value>`, in the order of attachment, which is the order of their numbers.
     @usableFromInline var inlets: [any AnyObject & Sendable] = []
     var lastNumber: UInt64 = 0
-    var above: [any Upstream] = []
-    @usableFromInline var begun: [Wave] = []
+    var upstreams: [any Upstream] = []
+    @usableFromInline var activeWaves: [Wave] = []
 }
 
 extension Outlet: Upstream {
-    var upstreams: [any Upstream] { state.withLock { $0.above } }
-    var wavesUnderWay: [Wave] { state.withLock { $0.begun } }
+    var upstreams: [any Upstream] { state.withLock { $0.upstreams } }
+    var activeWaves: [Wave] { state.withLock { $0.activeWaves } }
 
     func removeWave(_ wave: Wave) {
         state.withLock { state in
             // A wave that begins with several values is listed several times.
-            if state.begun.count == 1, state.begun[0] === wave {
-                state.begun.removeLast()
+            if state.activeWaves.count == 1, state.activeWaves[0] === wave {
+                state.activeWaves.removeLast()
             } else {
-                state.begun.removeAll { $0 === wave }
+                state.activeWaves.removeAll { $0 === wave }
             }
         }
     }
 }
 
 extension Outlet: Downstream {
-    func hang(below upstream: any Upstream) {
-        state.withLock { $0.above.append(upstream) }
-        raiseAll(to: upstream.height)
+    func addUpstream(_ upstream: any Upstream) {
+        state.withLock { $0.upstreams.append(upstream) }
+        raiseHeights(to: upstream.height)
     }
 
-    func leave(_ upstream: any Upstream) {
+    func removeUpstream(_ upstream: any Upstream) {
         state.withLock { state in
-            guard let index = state.above.firstIndex(where: { $0 === upstream }) else { return }
-            state.above.swapAt(index, state.above.count - 1)
-            state.above.removeLast()
+            guard let index = state.upstreams.firstIndex(where: { $0 === upstream }) else { return }
+            state.upstreams.swapAt(index, state.upstreams.count - 1)
+            state.upstreams.removeLast()
         }
     }
 
-    func raise(to height: Int) -> [(any Downstream, Int)] {
+    func raiseHeight(to height: Int) -> [(any Downstream, Int)] {
         guard height > level.load(ordering: .relaxed) else { return [] }
         level.store(height, ordering: .relaxed)
         return state.withLock { $0.inlets }.compactMap { inlet($0).destination.map { ($0, height) } }

@@ -31,7 +31,7 @@ final class Pump<Value: Sendable>: Sendable {
         self.priority = priority
     }
 
-    func offer(_ value: Value) {
+    func enqueue(_ value: Value) {
         let (isFirst, _) = state.withLock { state -> (Bool, Value?) in
             guard !state.isStopped else { return (false, nil) }
             var dropped: Value?
@@ -87,7 +87,7 @@ extension Stream {
         let outlet: Outlet<Value> = outletBelow()
         let pump = Pump(outlet, bufferingPolicy, priority: priority)
         return await derive(
-            into: outlet, first: { await outlet.emit($0, $1) }, also: [Attachment { pump.stop() }]
-        ) { value, _ in pump.offer(value) }
+            into: outlet, first: { await outlet.emit($0, $1) }, additional: [Attachment { pump.stop() }]
+        ) { value, _ in pump.enqueue(value) }
     }
 }

@@ -12,7 +12,7 @@ final class SerialTaskQueue: Sendable {
     private enum Waiting {
         case task(UnsafeContinuation<Void, Never>, identity: Int)
         /// The work of a task that could not wait, because the other tasks wait for it.
-        case errand(@Sendable () async -> Void)
+        case work(@Sendable () async -> Void)
     }
 
     /// The state under the lock.
@@ -23,12 +23,12 @@ final class SerialTaskQueue: Sendable {
     }
 
     private let guarded = Mutex(Guarded())
-    private let what: StaticString
+    private let activity: StaticString
 
     /// Creates a queue.
     ///
-    /// - Parameter what: the activity of a task inside, for deadlock reports: "sends a value of a Subject".
-    init(_ what: StaticString) { self.what = what }
+    /// - Parameter activity: the activity of a task inside, for deadlock reports: "sends a value of a Subject".
+    init(_ activity: StaticString) { self.activity = activity }
 
     /// Waits for the task's turn. Returns false if the task is already inside and would wait for itself.
     @inlinable
@@ -70,29 +70,29 @@ final class SerialTaskQueue: Sendable {
             switch next {
             case .task(_, let identity): guarded.owner = identity
             // A number of no task, until the errand's task sets its identity.
-            case .errand: guarded.owner = 0
+            case .work: guarded.owner = 0
             case nil: guarded.owner = nil
             }
             return next
         }
         switch next {
         case .task(let continuation, _): continuation.resume()
-        case .errand(let errand): run(errand)
+        case .work(let work): run(work)
         case nil: break
         }
     }
 
     /// Handles a task that is already inside: reports the deadlock, which traps in debug builds. If the report
     /// returns, the errand runs after the waiting tasks, in a separate task that holds the queue.
-    func later(_ errand: @escaping @Sendable () async -> Void) {
-        Deadlock.report("a task that still delivers a value \(what) again")
-        guarded.withLock { $0.waiting.append(.errand(errand)) }
+    func enqueue(_ work: @escaping @Sendable () async -> Void) {
+        Deadlock.report("a task that still delivers a value \(activity) again")
+        guarded.withLock { $0.waiting.append(.work(work)) }
     }
 
-    private func run(_ errand: @escaping @Sendable () async -> Void) {
+    private func run(_ work: @escaping @Sendable () async -> Void) {
         _ = OperatorTask.current.start {
             self.guarded.withLock { $0.owner = CurrentTask.identity }
-            await errand()
+            await work()
             self.leave()
         }
     }
@@ -105,10 +105,10 @@ final class SerialTaskQueue: Sendable {
         if stillWanted: @escaping @Sendable () -> Bool = { true }
     ) async {
         guard await enter(wave.task) else {
-            return later {
+            return enqueue {
                 guard stillWanted() else { return }
-                let own = Wave(from: outlet)
-                await own.run { await outlet.emit(value, own) }
+                let ownWave = Wave(from: outlet)
+                await ownWave.run { await outlet.emit(value, ownWave) }
             }
         }
         if stillWanted() { await outlet.emit(value, wave) }
@@ -117,7 +117,7 @@ final class SerialTaskQueue: Sendable {
 }
 
 extension Deadlock {
-    static func report(_ what: String) {
-        report(what, "Add .dispatch() before the subscriber that sends, or remove the cycle.")
+    static func report(_ problem: String) {
+        report(problem, "Add .dispatch() before the subscriber that sends, or remove the cycle.")
     }
 }

@@ -2,22 +2,22 @@
 @usableFromInline
 final class Source<Value: Sendable>: Sendable {
     @usableFromInline let outlet: Outlet<Value>
-    @usableFromInline let line: SerialTaskQueue
+    @usableFromInline let queue: SerialTaskQueue
     /// The values sent from within a delivery that have yet to come out: the newest, and their number.
     private let queued = OperatorState<(newest: Value?, count: Int)>((nil, 0))
 
-    init(_ outlet: Outlet<Value>, _ what: StaticString) {
+    init(_ outlet: Outlet<Value>, _ activity: StaticString) {
         self.outlet = outlet
-        line = SerialTaskQueue(what)
+        queue = SerialTaskQueue(activity)
     }
 
     /// Sends a value. Returns when all streams and subscribers below have processed it.
     @inlinable
     func send(_ value: Value) async {
         let wave = outlet.makeWave()
-        guard await line.enter(wave.task) else { return sendLater(value) }
+        guard await queue.enter(wave.task) else { return sendLater(value) }
         await wave.run { await outlet.emit(value, wave) }
-        line.leave()
+        queue.leave()
         await wave.settle()
     }
 
@@ -28,9 +28,9 @@ final class Source<Value: Sendable>: Sendable {
             defer { queued = (value, queued.count + 1) }
             return queued.newest
         }
-        line.later {
-            let own = Wave(from: self.outlet)
-            await own.run { await self.outlet.emit(value, own) }
+        queue.enqueue {
+            let ownWave = Wave(from: self.outlet)
+            await ownWave.run { await self.outlet.emit(value, ownWave) }
             _ = self.queued.withLock { queued in
                 queued.count -= 1
                 return queued.count == 0 ? queued.newest.take() : nil
@@ -43,17 +43,17 @@ final class Source<Value: Sendable>: Sendable {
         _ change: (inout Value) async throws(Failure) -> Result, orInitial initial: Value
     ) async throws(Failure) -> Result {
         let wave = Wave(from: outlet)
-        guard await line.enter(wave.task) else { return try await mutateLater(change, orInitial: initial) }
+        guard await queue.enter(wave.task) else { return try await mutateLater(change, orInitial: initial) }
         var value = outlet.current ?? initial
         let result: Result
         do throws(Failure) {
             result = try await change(&value)
         } catch {
-            line.leave()
+            queue.leave()
             throw error
         }
         await wave.run { await outlet.emit(value, wave) }
-        line.leave()
+        queue.leave()
         await wave.settle()
         return result
     }

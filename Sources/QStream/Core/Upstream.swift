@@ -5,7 +5,7 @@ protocol Upstream: AnyObject, Sendable {
     /// The streams directly above.
     var upstreams: [any Upstream] { get }
     /// The waves that began here and have not ended.
-    var wavesUnderWay: [Wave] { get }
+    var activeWaves: [Wave] { get }
     /// Removes a wave that has ended.
     func removeWave(_ wave: Wave)
 }
@@ -13,19 +13,19 @@ protocol Upstream: AnyObject, Sendable {
 /// An object below a stream: the destination of an inlet.
 protocol Downstream: AnyObject, Sendable {
     /// Adds a stream above.
-    func hang(below upstream: any Upstream)
+    func addUpstream(_ upstream: any Upstream)
     /// Removes a stream above. Called once for each time that it was added.
-    func leave(_ upstream: any Upstream)
+    func removeUpstream(_ upstream: any Upstream)
     /// Raises the height after a deeper stream was added above. Returns the objects to be raised then, and their
     /// heights.
-    func raise(to height: Int) -> [(any Downstream, Int)]
+    func raiseHeight(to height: Int) -> [(any Downstream, Int)]
 }
 
 extension Downstream {
     /// Raises this object, and all below it. Not recursive, because chains may be long.
-    func raiseAll(to height: Int) {
-        var places = raise(to: height)
-        while let (place, height) = places.popLast() { places += place.raise(to: height) }
+    func raiseHeights(to height: Int) {
+        var pending = raiseHeight(to: height)
+        while let (object, height) = pending.popLast() { pending += object.raiseHeight(to: height) }
     }
 }
 
@@ -50,7 +50,7 @@ struct CommonUpstreams {
                 if known == .fromSeveral || known == reach { continue }
                 let new = known == nil ? reach : .fromSeveral
                 reaches[ObjectIdentifier(stream)] = new
-                if new == .fromSeveral { waves += stream.wavesUnderWay }
+                if new == .fromSeveral { waves += stream.activeWaves }
                 found += stream.upstreams.map { ($0, new) }
             }
         }

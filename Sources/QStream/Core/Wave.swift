@@ -11,7 +11,7 @@ internal import Synchronization
 public final class Wave: Sendable {
     /// The joins to fire and the relations to other waves, under the lock.
     private struct State {
-        var due: [any Joining] = []
+        var pendingJoins: [any Joining] = []
         var isDrained = false
         var waiting: [UnsafeContinuation<Void, Never>] = []
         /// The wave that this one has become part of.
@@ -52,7 +52,7 @@ public final class Wave: Sendable {
     }
 
     @usableFromInline
-    func begins(in outlet: AnyObject) -> Bool { origin === outlet }
+    func originates(in outlet: AnyObject) -> Bool { origin === outlet }
 
     /// The task that executes the wave: that of its origin, or of the whole that it is part of.
     @usableFromInline var task: Int { stage.load(ordering: .relaxed) == .joined ? root.ownTask : ownTask }
@@ -68,13 +68,13 @@ public final class Wave: Sendable {
             // actor.
             _ = isolation
             await emit()
-            if !endPlainly() { await fireDue() }
+            if !endWithoutJoins() { await firePendingJoins() }
         }
     }
 
     /// Ends a wave that has met no join.
     @usableFromInline
-    func endPlainly() -> Bool {
+    func endWithoutJoins() -> Bool {
         guard stage.compareExchange(expected: .plain, desired: .over, ordering: .acquiringAndReleasing).exchanged
         else { return false }
         origin?.removeWave(self)
@@ -82,8 +82,8 @@ public final class Wave: Sendable {
     }
 
     @usableFromInline
-    nonisolated(nonsending) func fireDue() async {
-        while let join = next() { await join.fire(self) }
+    nonisolated(nonsending) func firePendingJoins() async {
+        while let join = nextJoin() { await join.fire(self) }
     }
 
     /// Records a join to be fired after everything above it is done. Callable from any task.
@@ -95,26 +95,27 @@ public final class Wave: Sendable {
         if change.original == .over { return false }
         var wave = self
         while true {
-            let (isNoted, whole) = wave.state.withLock { state -> (Bool, Wave?) in
+            let (isRecorded, whole) = wave.state.withLock { state -> (Bool, Wave?) in
                 if let whole = state.whole { return (false, whole) }
                 guard !state.isDrained else { return (false, nil) }
-                state.due.append(join)
+                state.pendingJoins.append(join)
                 return (true, nil)
             }
-            guard let whole else { return isNoted }
+            guard let whole else { return isRecorded }
             wave = whole
         }
     }
 
     /// Returns the next join to fire; nil if there is none, which ends the wave.
-    private func next() -> (any Joining)? {
+    private func nextJoin() -> (any Joining)? {
         let (join, ended) = state.withLock { state -> ((any Joining)?, Ended) in
-            guard state.due.isEmpty else {
-                var upmost = 0
-                for index in state.due.indices.dropFirst() where state.due[index].height < state.due[upmost].height {
-                    upmost = index
+            guard state.pendingJoins.isEmpty else {
+                var highest = 0
+                for index in state.pendingJoins.indices.dropFirst()
+                where state.pendingJoins[index].height < state.pendingJoins[highest].height {
+                    highest = index
                 }
-                return (state.due.remove(at: upmost), Ended())
+                return (state.pendingJoins.remove(at: highest), Ended())
             }
             state.isDrained = true
             // A part stays in progress until its whole has ended.
@@ -158,14 +159,16 @@ public final class Wave: Sendable {
             guard older !== self, older.ownTask != ownTask else { return false }
             return older.state.withLock { state in
                 guard !state.isDrained else { return false }
-                let due = self.state.withLock { own in
-                    own.whole = older
-                    let due = own.due
-                    own.due = []
-                    return due
+                let pendingJoins = self.state.withLock { ownState in
+                    ownState.whole = older
+                    let pendingJoins = ownState.pendingJoins
+                    ownState.pendingJoins = []
+                    return pendingJoins
                 }
                 state.parts.append(self)
-                for join in due + [join] where !state.due.contains(where: { $0 === join }) { state.due.append(join) }
+                for join in pendingJoins + [join] where !state.pendingJoins.contains(where: { $0 === join }) {
+                    state.pendingJoins.append(join)
+                }
                 return true
             }
         }

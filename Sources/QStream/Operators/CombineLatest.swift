@@ -6,15 +6,15 @@ extension Stream {
         _ others: repeat each Other
     ) async -> Streams.Derived<(Value, repeat (each Other).Value)> {
         let first = makeSlot()
-        let rest = (repeat (each others).makeSlot())
+        let otherSlots = (repeat (each others).makeSlot())
         var slots: [any AnyJoinInput] = [first]
-        repeat slots.append(each rest)
+        repeat slots.append(each otherSlots)
 
         let join = Join<(Value, repeat (each Other).Value)>(slots) {
-            try? (first.filled(), repeat (each rest).filled())
+            try? (first.filled(), repeat (each otherSlots).filled())
         }
         var attachments = await join.attach(self, first)
-        repeat attachments += await join.attach(each others, each rest)
+        repeat attachments += await join.attach(each others, each otherSlots)
         var inputs: [any Upstream] = [outlet]
         repeat inputs.append((each others).outlet)
         await join.attach(below: inputs)

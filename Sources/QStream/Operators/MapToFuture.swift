@@ -9,14 +9,14 @@ extension Stream {
         priority: TaskPriority? = nil, _ transform: @escaping @Sendable (Value) async -> Output?
     ) async -> Streams.Derived<Output?> {
         let outlet: Outlet<Output?> = outletBelow()
-        let line = SerialTaskQueue("sends into the mapToFuture that it came from")
+        let queue = SerialTaskQueue("sends into the mapToFuture that it came from")
         let worker = OperatorTask.current
         // The number belongs to the newest value; nil after the release of the chain.
         let state = OperatorState<(number: Int?, task: Task<Void, Never>?)>((0, nil))
         let stop = Attachment {
             state.exchange((nil, nil)).task?.cancel()
         }
-        return await derive(into: outlet, also: [stop]) { value, wave in
+        return await derive(into: outlet, additional: [stop]) { value, wave in
             let (newest, old) = state.withLock { state in
                 let old = state.task
                 state = (state.number.map { $0 + 1 }, nil)
@@ -25,12 +25,12 @@ extension Stream {
             old?.cancel()
             // A delivery may be in progress while the chain is released.
             guard let number = newest else { return }
-            await line.emit(nil, from: outlet, wave)
+            await queue.emit(nil, from: outlet, wave)
             let task = worker.start(priority: priority) {
                 guard let output = await transform(value) else { return }
                 let wave = Wave(from: outlet)
                 await wave.run {
-                    await line.emit(output, from: outlet, wave) { state.withLock { $0.number == number } }
+                    await queue.emit(output, from: outlet, wave) { state.withLock { $0.number == number } }
                 }
                 await wave.settle()
             }

@@ -14,9 +14,9 @@ extension Streams {
         /// Merges any number of streams of any types. An empty array gives a stream that never has a value.
         public nonisolated init(_ streams: [any Stream<Value>]) async {
             let outlet = Outlet<Value>()
-            let line = SerialTaskQueue("sends into the merge that it came from")
+            let queue = SerialTaskQueue("sends into the merge that it came from")
             var attachments: [Attachment] = []
-            for stream in streams { attachments += await Self.attach(stream, outlet, line) }
+            for stream in streams { attachments += await Self.attach(stream, outlet, queue) }
             self.outlet = outlet
             self.attachments = attachments
         }
@@ -46,9 +46,9 @@ extension Streams {
         }
 
         private static func attach(
-            _ stream: some Stream<Value>, _ outlet: Outlet<Value>, _ line: SerialTaskQueue
+            _ stream: some Stream<Value>, _ outlet: Outlet<Value>, _ queue: SerialTaskQueue
         ) async -> [Attachment] {
-            await stream.attach(outlet) { value, wave in await line.emit(value, from: outlet, wave) }
+            await stream.attach(outlet) { value, wave in await queue.emit(value, from: outlet, wave) }
         }
     }
 }

@@ -28,7 +28,7 @@ extension Stream where Value: Stream {
         let switching = StreamSwitch(outlet)
         // The streams and the switch retain each other; this releases them with the chain.
         let release = Attachment { switching.release() }
-        return await derive(into: outlet, also: [release]) { stream, wave in
+        return await derive(into: outlet, additional: [release]) { stream, wave in
             await switching.attach(to: stream, wave)
         }
     }
@@ -69,24 +69,26 @@ private final class StreamSwitch<Value: Sendable>: Joining {
         /// The current value of the newest stream.
         var current: (@Sendable () -> Value?)?
         /// True if a value of the newest stream has come, so that its current one need not be emitted.
-        var hasCome = false
+        var hasReceivedValue = false
         /// The waves that have yet to fire the switch. The last one emits the current value.
-        var due: [Wave] = []
+        var pendingWaves: [Wave] = []
 
         /// Makes another stream the newest, or none. Returns the attachments of the previous one.
-        mutating func moveOn(to current: (@Sendable () -> Value?)?) -> ([Attachment], (@Sendable () -> Value?)?) {
+        mutating func replaceStream(with current: (@Sendable () -> Value?)?) -> (
+            [Attachment], (@Sendable () -> Value?)?
+        ) {
             let old = (attachments, self.current)
             number += 1
             attachments = []
             self.current = current
-            hasCome = false
-            due = []
+            hasReceivedValue = false
+            pendingWaves = []
             return old
         }
     }
 
     private let outlet: Outlet<Value>
-    private let line = SerialTaskQueue("sends into the switchToLatest that it came from")
+    private let queue = SerialTaskQueue("sends into the switchToLatest that it came from")
     private let state = OperatorState(State())
     private let settled = SettledStreamIndex()
 
@@ -96,12 +98,12 @@ private final class StreamSwitch<Value: Sendable>: Joining {
 
     func attach(to stream: some Stream<Value>, _ wave: Wave) async {
         // No list of captures, with which the closure below would leave the sender's actor (Docs/Guides/QStream.md).
-        let (this, line, outlet, state, settled) = (
-            Weak(self), self.line, self.outlet, self.state, self.settled
+        let (this, queue, outlet, state, settled) = (
+            Weak(self), self.queue, self.outlet, self.state, self.settled
         )
         let source = stream.outlet
         let (number, old) = state.withLock { state in
-            let old = state.moveOn { source.current }
+            let old = state.replaceStream { source.current }
             settled.number.store(0, ordering: .releasing)
             return (state.number, old)
         }
@@ -109,14 +111,16 @@ private final class StreamSwitch<Value: Sendable>: Joining {
         // Checked before the attachment, so that a value that comes during it is not removed again.
         if source.current == nil { outlet.clear() }
         let new = await stream.attach(self, withCurrent: false, in: wave) { value, wave in
-            if settled.number.load(ordering: .acquiring) != number, this.object?.leave(wave, of: number) == true {
+            if settled.number.load(ordering: .acquiring) != number,
+                this.object?.mergeIntoPending(wave, of: number) == true
+            {
                 return
             }
-            await line.emit(value, from: outlet, wave) {
+            await queue.emit(value, from: outlet, wave) {
                 settled.number.load(ordering: .acquiring) == number || state.withLock { $0.number == number }
             }
         }
-        let isDue = state.withLock { state in
+        let emitsNow = state.withLock { state in
             // Not stored if a newer stream has come or the chain has been released meanwhile: released here, outside
             // the lock.
             guard state.number == number, !state.isReleased else { return false }
@@ -124,51 +128,55 @@ private final class StreamSwitch<Value: Sendable>: Joining {
             // Before the first stream, no values exist below. Waves are collected after the attachment, because a
             // later wave brings its value itself. A wave that does not accept the switch has ended.
             guard number > 1 else { return true }
-            state.due = CommonUpstreams(of: [source, source]).waves.filter { $0.fireLater(self) }
-            return state.due.isEmpty
+            state.pendingWaves = CommonUpstreams(of: [source, source]).waves.filter { $0.fireLater(self) }
+            return state.pendingWaves.isEmpty
         }
-        if isDue { await bring(number, wave) }
+        if emitsNow { await emitCurrentValue(number, wave) }
     }
 
     /// Fires the switch after a wave above the newest stream has done everything above the switch.
     func fire(_ wave: Wave) async {
         let number = state.withLock { state -> Int? in
-            guard !state.due.isEmpty else { return nil }
-            state.due.removeAll { $0.root === wave }
+            guard !state.pendingWaves.isEmpty else { return nil }
+            state.pendingWaves.removeAll { $0.root === wave }
             // The stream's value belongs to the other waves as well: they merge, or come out one by one.
-            for other in state.due where wave.merge(into: other, at: self) { return nil }
+            for other in state.pendingWaves where wave.merge(into: other, at: self) { return nil }
             return state.number
         }
-        if let number { await bring(number, wave) }
+        if let number { await emitCurrentValue(number, wave) }
     }
 
     /// Handles a value of a stream that a wave has brought. Returns true if the value is left to an older wave that
     /// has yet to emit the stream's current value: this wave is part of it from now on.
-    private func leave(_ wave: Wave, of number: Int) -> Bool {
+    private func mergeIntoPending(_ wave: Wave, of number: Int) -> Bool {
         state.withLock { state in
             guard state.number == number else { return false }
-            if !state.due.isEmpty, !state.due.contains(where: { $0.root === wave.root }), wave.fireLater(self) {
-                for other in state.due where wave.merge(into: other, at: self) { return true }
+            if !state.pendingWaves.isEmpty, !state.pendingWaves.contains(where: { $0.root === wave.root }),
+                wave.fireLater(self)
+            {
+                for other in state.pendingWaves where wave.merge(into: other, at: self) { return true }
             }
-            state.hasCome = true
+            state.hasReceivedValue = true
             // After the attachment, no more waves become due.
-            if state.due.isEmpty, !state.attachments.isEmpty { settled.number.store(number, ordering: .releasing) }
+            if state.pendingWaves.isEmpty, !state.attachments.isEmpty {
+                settled.number.store(number, ordering: .releasing)
+            }
             return false
         }
     }
 
     /// Emits the current value of the newest stream, unless a value has come by itself.
-    private func bring(_ number: Int, _ wave: Wave) async {
+    private func emitCurrentValue(_ number: Int, _ wave: Wave) async {
         guard let value = state.withLock({ $0.number == number ? $0.current : nil })?() else { return }
-        await line.emit(value, from: outlet, wave) { [state] in
-            state.withLock { $0.number == number && !$0.hasCome }
+        await queue.emit(value, from: outlet, wave) { [state] in
+            state.withLock { $0.number == number && !$0.hasReceivedValue }
         }
     }
 
     func release() {
         let old = state.withLock { state in
             state.isReleased = true
-            return state.moveOn(to: nil)
+            return state.replaceStream(with: nil)
         }
         withExtendedLifetime(old) {}
     }
@@ -178,12 +186,14 @@ extension StreamSwitch: Downstream {
     /// The maximum height: a chosen stream may be below the switch itself, so that heights would grow without end.
     private var limit: Int { 1_000 }
 
-    func hang(below upstream: any Upstream) {
-        outlet.hang(below: upstream)
-        raiseAll(to: upstream.height)
+    func addUpstream(_ upstream: any Upstream) {
+        outlet.addUpstream(upstream)
+        raiseHeights(to: upstream.height)
     }
 
-    func leave(_ upstream: any Upstream) { outlet.leave(upstream) }
+    func removeUpstream(_ upstream: any Upstream) { outlet.removeUpstream(upstream) }
 
-    func raise(to height: Int) -> [(any Downstream, Int)] { height < limit ? outlet.raise(to: height + 1) : [] }
+    func raiseHeight(to height: Int) -> [(any Downstream, Int)] {
+        height < limit ? outlet.raiseHeight(to: height + 1) : []
+    }
 }

@@ -8,7 +8,7 @@ public actor SyncContinuationSubject<Value: Sendable>: Stream {
         let pump: Pump<Value>
 
         /// Queues the value for delivery and returns.
-        public func yield(_ value: Value) { pump.offer(value) }
+        public func yield(_ value: Value) { pump.enqueue(value) }
     }
 
     /// The outlet of the values, in the order in which they were pushed.

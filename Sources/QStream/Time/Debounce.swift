@@ -10,13 +10,13 @@ extension Stream {
         for interval: Duration, clock: some Clock<Duration> = ContinuousClock()
     ) async -> Streams.Derived<Value> {
         let outlet: Outlet<Value> = outletBelow()
-        let alarm = ReschedulableTimer(clock)
+        let timer = ReschedulableTimer(clock)
         let last = OperatorState<Value?>(nil)
         return await derive(
-            into: outlet, first: { await outlet.emit($0, $1) }, also: [Attachment { alarm.cancel() }]
+            into: outlet, first: { await outlet.emit($0, $1) }, additional: [Attachment { timer.cancel() }]
         ) { value, _ in
             last.exchange(value)
-            alarm.set(after: interval) {
+            timer.schedule(after: interval) {
                 if let value = last.exchange(nil) { await outlet.emitAlone(value) }
             }
         }

@@ -9,17 +9,17 @@ extension Stream where Value == Bool {
         for interval: Duration, clock: some Clock<Duration> = ContinuousClock()
     ) async -> Streams.Derived<Bool> {
         let outlet: Outlet<Bool> = outletBelow()
-        let alarm = ReschedulableTimer(clock)
-        let line = SerialTaskQueue("sends into the hold that it came from")
+        let timer = ReschedulableTimer(clock)
+        let queue = SerialTaskQueue("sends into the hold that it came from")
         /// The number of the waiting false; `isWaiting` is false if there is none.
         let waiting = OperatorState<(number: Int, isWaiting: Bool)>((0, false))
         return await derive(
-            into: outlet, first: { await outlet.emit($0, $1) }, also: [Attachment { alarm.cancel() }]
+            into: outlet, first: { await outlet.emit($0, $1) }, additional: [Attachment { timer.cancel() }]
         ) { value, wave in
             if value || outlet.current != true {
                 waiting.withLock { $0.isWaiting = false }
-                alarm.cancel()
-                await line.emit(value, from: outlet, wave)
+                timer.cancel()
+                await queue.emit(value, from: outlet, wave)
                 return
             }
             let number = waiting.withLock { waiting -> Int? in
@@ -28,11 +28,11 @@ extension Stream where Value == Bool {
                 return waiting.number
             }
             guard let number else { return }
-            alarm.set(after: interval) {
+            timer.schedule(after: interval) {
                 let wave = Wave(from: outlet)
                 await wave.run {
                     // Checked in its turn: a true may have come in front of it.
-                    await line.emit(false, from: outlet, wave) {
+                    await queue.emit(false, from: outlet, wave) {
                         waiting.withLock { waiting in
                             guard waiting == (number, true) else { return false }
                             waiting.isWaiting = false

@@ -9,21 +9,22 @@ extension Stream {
         ofLength length: Duration, clock: some Clock<Duration> = ContinuousClock()
     ) async -> Streams.Derived<Value?> {
         let outlet = Outlet<Value?>(.some(nil), height: self.outlet.height)
-        let alarm = ReschedulableTimer(clock)
-        let line = SerialTaskQueue("sends into the pulse that it came from")
+        let timer = ReschedulableTimer(clock)
+        let queue = SerialTaskQueue("sends into the pulse that it came from")
         let number = OperatorState(0)
-        return await derive(into: outlet, withCurrent: false, also: [Attachment { alarm.cancel() }]) { value, wave in
-            let own = number.withLock { number in
+        return await derive(into: outlet, withCurrent: false, additional: [Attachment { timer.cancel() }]) {
+            value, wave in
+            let ownNumber = number.withLock { number in
                 number += 1
                 return number
             }
-            await line.emit(value, from: outlet, wave)
+            await queue.emit(value, from: outlet, wave)
             // If a nested send has begun a new pulse meanwhile, the end of that one counts.
-            guard number.value == own else { return }
-            alarm.cancel()
-            alarm.set(after: length) {
+            guard number.value == ownNumber else { return }
+            timer.cancel()
+            timer.schedule(after: length) {
                 let wave = Wave(from: outlet)
-                await wave.run { await line.emit(nil, from: outlet, wave) { number.value == own } }
+                await wave.run { await queue.emit(nil, from: outlet, wave) { number.value == ownNumber } }
                 await wave.settle()
             }
         }

@@ -5,13 +5,13 @@ final class ReschedulableTimer: Sendable {
     /// The deadline and the sleeping task, under the lock.
     private struct State {
         var deadline: Duration?
-        var ring: (@Sendable () async -> Void)?
+        var action: (@Sendable () async -> Void)?
         var sleeper: Task<Void, Never>?
         /// True if a task will check the deadline. The task may not have been stored in `sleeper` yet.
         var hasSleeper = false
         /// The number of the valid sleeper. A sleeper that finds another number has been cancelled.
         var number = 0
-        var isRinging = false
+        var isRunningAction = false
     }
 
     let clock: StreamClock
@@ -23,11 +23,11 @@ final class ReschedulableTimer: Sendable {
     /// Sets the timer to fire after the interval. Replaces the previous setting.
     ///
     /// A running timer can be moved to a later time only.
-    func set(after interval: Duration, _ ring: @escaping @Sendable () async -> Void) {
+    func schedule(after interval: Duration, _ action: @escaping @Sendable () async -> Void) {
         let deadline = clock.now() + interval
         let number = state.withLock { state -> Int? in
             state.deadline = deadline
-            state.ring = ring
+            state.action = action
             guard !state.hasSleeper else { return nil }
             state.hasSleeper = true
             state.number += 1
@@ -48,8 +48,8 @@ final class ReschedulableTimer: Sendable {
     func cancel() {
         let sleeper = state.withLock { state -> Task<Void, Never>? in
             state.deadline = nil
-            state.ring = nil
-            guard !state.isRinging else { return nil }
+            state.action = nil
+            guard !state.isRunningAction else { return nil }
             state.number += 1
             state.hasSleeper = false
             return state.sleeper.take()
@@ -60,7 +60,7 @@ final class ReschedulableTimer: Sendable {
     /// The next action of the sleeping task.
     private enum Step {
         case sleep(Duration)
-        case ring(@Sendable () async -> Void)
+        case action(@Sendable () async -> Void)
         case end
     }
 
@@ -69,23 +69,23 @@ final class ReschedulableTimer: Sendable {
             let now = clock.now()
             let step = state.withLock { state -> Step in
                 guard state.number == number else { return .end }
-                guard let deadline = state.deadline, let ring = state.ring else {
+                guard let deadline = state.deadline, let action = state.action else {
                     state.sleeper = nil
                     state.hasSleeper = false
                     return .end
                 }
                 guard deadline <= now else { return .sleep(deadline) }
                 state.deadline = nil
-                state.ring = nil
-                state.isRinging = true
-                return .ring(ring)
+                state.action = nil
+                state.isRunningAction = true
+                return .action(action)
             }
             switch step {
             case .end: return
             case .sleep(let deadline): try? await clock.sleep(deadline)
-            case .ring(let ring):
-                await ring()
-                state.withLock { $0.isRinging = false }
+            case .action(let action):
+                await action()
+                state.withLock { $0.isRunningAction = false }
             }
         }
     }

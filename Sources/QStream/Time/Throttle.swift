@@ -15,7 +15,7 @@ extension Stream {
         let attachments = await attach(throttle.outlet, first: { await throttle.outlet.emit($0, $1) }) {
             await throttle.receive($0, $1)
         }
-        return Streams.Throttle(throttle, attachments + [Attachment { throttle.alarm.cancel() }])
+        return Streams.Throttle(throttle, attachments + [Attachment { throttle.timer.cancel() }])
     }
 }
 
@@ -48,18 +48,18 @@ private final class ThrottleState<Value: Sendable>: Sendable {
     }
 
     let outlet: Outlet<Value>
-    let alarm: ReschedulableTimer
+    let timer: ReschedulableTimer
     let idle = Gate(isOpen: true)
     private let interval: Duration
     private let emitImmediately: Bool
-    private let line = SerialTaskQueue("sends into the throttle that it came from")
+    private let queue = SerialTaskQueue("sends into the throttle that it came from")
     private let state = OperatorState(State())
 
-    init(_ interval: Duration, _ emitImmediately: Bool, _ outlet: Outlet<Value>, _ alarm: ReschedulableTimer) {
+    init(_ interval: Duration, _ emitImmediately: Bool, _ outlet: Outlet<Value>, _ timer: ReschedulableTimer) {
         self.interval = interval
         self.emitImmediately = emitImmediately
         self.outlet = outlet
-        self.alarm = alarm
+        self.timer = timer
     }
 
     func receive(_ value: Value, _ wave: Wave) async {
@@ -72,11 +72,11 @@ private final class ThrottleState<Value: Sendable>: Sendable {
             idle.close()
             return (isFirst, false, old)
         }
-        if isFirst { alarm.set(after: interval) { await self.ring() } }
-        if passes { await line.emit(value, from: outlet, wave) }
+        if isFirst { timer.schedule(after: interval) { await self.emitPending() } }
+        if passes { await queue.emit(value, from: outlet, wave) }
     }
 
-    private func ring() async {
+    private func emitPending() async {
         let pending = state.withLock { state in
             let pending = state.pending.take()
             if pending == nil { state.isInInterval = false }
@@ -84,9 +84,9 @@ private final class ThrottleState<Value: Sendable>: Sendable {
         }
         guard let pending else { return }
         // Set before the delivery, so that a slow delivery does not extend the next interval.
-        alarm.set(after: interval) { await self.ring() }
+        timer.schedule(after: interval) { await self.emitPending() }
         let wave = Wave(from: outlet)
-        await wave.run { await line.emit(pending, from: outlet, wave) }
+        await wave.run { await queue.emit(pending, from: outlet, wave) }
         await wave.settle()
         state.withLock { state in
             // Under the lock, so that it cannot undo the `close` of a value that has just come.

@@ -64,22 +64,22 @@ extension AsyncPipe {
         private struct PendingPush {
             let number: Int
             let value: Value
-            let taken: UnsafeContinuation<Bool, Never>
+            let continuation: UnsafeContinuation<Bool, Never>
         }
 
         /// A consumer that waits for a value.
         private struct PendingPull {
             let number: Int
-            let given: UnsafeContinuation<Value?, Never>
+            let continuation: UnsafeContinuation<Value?, Never>
         }
 
         /// The waiting producers and consumers, under the lock.
         private struct State {
-            var offers = Fifo<PendingPush>()
-            var wishes = Fifo<PendingPull>()
+            var pushes = Fifo<PendingPush>()
+            var pulls = Fifo<PendingPull>()
             var consumers = 0
             /// True if no consumer will take a value: closed, or all consumers have left.
-            var isDeserted = false
+            var hasLostConsumers = false
             var isClosed = false
             var lastNumber = 0
         }
@@ -90,18 +90,18 @@ extension AsyncPipe {
             let number = nextNumber()
             return await withTaskCancellationHandler {
                 await withUnsafeContinuation { continuation in
-                    let (wish, answer) = state.withLock { state -> (PendingPull?, Bool?) in
-                        if let wish = state.wishes.popFirst() { return (wish, true) }
-                        if state.isDeserted || Task.isCancelled { return (nil, false) }
-                        state.offers.append(PendingPush(number: number, value: value, taken: continuation))
+                    let (pull, isDelivered) = state.withLock { state -> (PendingPull?, Bool?) in
+                        if let pull = state.pulls.popFirst() { return (pull, true) }
+                        if state.hasLostConsumers || Task.isCancelled { return (nil, false) }
+                        state.pushes.append(PendingPush(number: number, value: value, continuation: continuation))
                         return (nil, nil)
                     }
-                    wish?.given.resume(returning: value)
-                    if let answer { continuation.resume(returning: answer) }
+                    pull?.continuation.resume(returning: value)
+                    if let isDelivered { continuation.resume(returning: isDelivered) }
                 }
             } onCancel: {
-                let offer = state.withLock { $0.offers.removeFirst { $0.number == number } }
-                offer?.taken.resume(returning: false)
+                let push = state.withLock { $0.pushes.removeFirst { $0.number == number } }
+                push?.continuation.resume(returning: false)
             }
         }
 
@@ -109,61 +109,61 @@ extension AsyncPipe {
             let number = nextNumber()
             return await withTaskCancellationHandler {
                 await withUnsafeContinuation { (continuation: UnsafeContinuation<Value?, Never>) in
-                    let (offer, isOver) = state.withLock { state -> (PendingPush?, Bool) in
-                        if let offer = state.offers.popFirst() { return (offer, false) }
+                    let (push, isOver) = state.withLock { state -> (PendingPush?, Bool) in
+                        if let push = state.pushes.popFirst() { return (push, false) }
                         if state.isClosed || Task.isCancelled { return (nil, true) }
-                        state.wishes.append(PendingPull(number: number, given: continuation))
+                        state.pulls.append(PendingPull(number: number, continuation: continuation))
                         return (nil, false)
                     }
-                    if let offer { continuation.resume(returning: offer.value) }
-                    offer?.taken.resume(returning: true)
+                    if let push { continuation.resume(returning: push.value) }
+                    push?.continuation.resume(returning: true)
                     if isOver { continuation.resume(returning: nil) }
                 }
             } onCancel: {
-                let wish = state.withLock { $0.wishes.removeFirst { $0.number == number } }
-                wish?.given.resume(returning: nil)
+                let pull = state.withLock { $0.pulls.removeFirst { $0.number == number } }
+                pull?.continuation.resume(returning: nil)
             }
         }
 
         func addConsumer() {
             state.withLock { state in
                 state.consumers += 1
-                state.isDeserted = state.isClosed
+                state.hasLostConsumers = state.isClosed
             }
         }
 
         func removeConsumer() {
-            dismiss(
+            rejectPushes(
                 state.withLock { state in
                     state.consumers -= 1
                     guard state.consumers == 0 else { return Fifo<PendingPush>() }
-                    state.isDeserted = true
-                    return Self.takeOffers(&state)
+                    state.hasLostConsumers = true
+                    return Self.takePushes(&state)
                 })
         }
 
         func close() {
-            let (offers, wishes) = state.withLock { state in
-                state.isDeserted = true
+            let (pushes, pulls) = state.withLock { state in
+                state.hasLostConsumers = true
                 state.isClosed = true
-                let wishes = state.wishes
-                state.wishes = Fifo()
-                return (Self.takeOffers(&state), wishes)
+                let pulls = state.pulls
+                state.pulls = Fifo()
+                return (Self.takePushes(&state), pulls)
             }
-            dismiss(offers)
-            var left = wishes
-            while let wish = left.popFirst() { wish.given.resume(returning: nil) }
+            rejectPushes(pushes)
+            var remaining = pulls
+            while let pull = remaining.popFirst() { pull.continuation.resume(returning: nil) }
         }
 
-        private static func takeOffers(_ state: inout State) -> Fifo<PendingPush> {
-            let offers = state.offers
-            state.offers = Fifo()
-            return offers
+        private static func takePushes(_ state: inout State) -> Fifo<PendingPush> {
+            let pushes = state.pushes
+            state.pushes = Fifo()
+            return pushes
         }
 
-        private func dismiss(_ offers: Fifo<PendingPush>) {
-            var offers = offers
-            while let offer = offers.popFirst() { offer.taken.resume(returning: false) }
+        private func rejectPushes(_ pushes: Fifo<PendingPush>) {
+            var pushes = pushes
+            while let push = pushes.popFirst() { push.continuation.resume(returning: false) }
         }
 
         private func nextNumber() -> Int {

@@ -10,12 +10,12 @@ struct FileWrites: Sendable {
     struct Write: Sendable {
         let encode: @Sendable () throws -> Data
         /// The seen content of the value to write.
-        let seen: ObservedFileContent
+        let observed: ObservedFileContent
         /// True if `save()` requested the write, so that it may replace a file that could not be read.
         var isExplicit: Bool
         var continuations: [SaveContinuation]
 
-        var isAllowed: Bool { isExplicit || !seen.isProtected }
+        var isAllowed: Bool { isExplicit || !observed.isProtected }
     }
 
     private var waiting: Write?
@@ -47,7 +47,7 @@ struct FileWrites: Sendable {
     }
 
     private func isReplacing(_ earlier: Write?, _ write: Write) -> Bool {
-        earlier.map { $0.isExplicit && $0.seen === write.seen } ?? false
+        earlier.map { $0.isExplicit && $0.observed === write.observed } ?? false
     }
 
     /// Ends the current write and begins the waiting one, if there is one.

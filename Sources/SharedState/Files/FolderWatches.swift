@@ -50,7 +50,7 @@
 
         func remove(_ watch: FileWatch) {
             let removed = state.withLock { state -> FileWatch? in
-                place(watch, at: [], &state)
+                setEntries(of: watch, to: [], &state)
                 return state.watches.removeValue(forKey: watch.number)
             }
             withExtendedLifetime(removed) {}
@@ -61,32 +61,32 @@
         private func arm(_ watch: FileWatch, _ state: inout State) {
             guard let descriptor = state.descriptor else { return }
             let moves = IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE | IN_DELETE_SELF | IN_MOVE_SELF
-            var places: Set<FileWatch.WatchedEntry> = []
+            var entries: Set<FileWatch.WatchedEntry> = []
             _ = SymlinkResolution.resolve(watch.path) { folder, name, isLast in
                 // Added to the existing events of the folder.
                 let events = UInt32(isLast ? moves | IN_CLOSE_WRITE : moves) | UInt32(IN_ONLYDIR) | UInt32(IN_MASK_ADD)
                 // A folder may be missing or unreadable: its name is watched in the folder above.
                 let number = inotify_add_watch(descriptor, folder, events)
-                if number >= 0 { places.insert(FileWatch.WatchedEntry(folder: number, name: name)) }
+                if number >= 0 { entries.insert(FileWatch.WatchedEntry(folder: number, name: name)) }
             }
-            place(watch, at: places, &state)
+            setEntries(of: watch, to: entries, &state)
         }
 
-        /// Registers the places of a watch, and removes its former ones.
-        private func place(_ watch: FileWatch, at places: Set<FileWatch.WatchedEntry>, _ state: inout State) {
-            for place in places {
-                state.folders[place.folder, default: [:]][place.name, default: []].insert(watch.number)
+        /// Registers the entries of a watch, and removes its former ones.
+        private func setEntries(of watch: FileWatch, to entries: Set<FileWatch.WatchedEntry>, _ state: inout State) {
+            for entry in entries {
+                state.folders[entry.folder, default: [:]][entry.name, default: []].insert(watch.number)
             }
-            let left = watch.places.subtracting(places)
-            watch.places = places
-            for place in left {
-                state.folders[place.folder]?[place.name]?.remove(watch.number)
-                if state.folders[place.folder]?[place.name]?.isEmpty == true {
-                    state.folders[place.folder]?[place.name] = nil
+            let obsolete = watch.entries.subtracting(entries)
+            watch.entries = entries
+            for entry in obsolete {
+                state.folders[entry.folder]?[entry.name]?.remove(watch.number)
+                if state.folders[entry.folder]?[entry.name]?.isEmpty == true {
+                    state.folders[entry.folder]?[entry.name] = nil
                 }
-                guard state.folders[place.folder]?.isEmpty == true, let descriptor = state.descriptor else { continue }
-                state.folders[place.folder] = nil
-                inotify_rm_watch(descriptor, place.folder)
+                guard state.folders[entry.folder]?.isEmpty == true, let descriptor = state.descriptor else { continue }
+                state.folders[entry.folder] = nil
+                inotify_rm_watch(descriptor, entry.folder)
             }
         }
 
@@ -122,11 +122,11 @@
             state.withLock { state in
                 // Too many events at once: some were lost, and any file may have changed.
                 let isOverflow = event.mask & UInt32(IN_Q_OVERFLOW) != 0
-                let isGone = event.mask & (UInt32(IN_DELETE_SELF) | UInt32(IN_MOVE_SELF) | UInt32(IN_IGNORED)) != 0
+                let isRemoved = event.mask & (UInt32(IN_DELETE_SELF) | UInt32(IN_MOVE_SELF) | UInt32(IN_IGNORED)) != 0
                 let numbers: Set<UInt64>
                 if isOverflow {
                     numbers = Set(state.watches.keys)
-                } else if isGone {
+                } else if isRemoved {
                     numbers = (state.folders[event.wd] ?? [:]).values.reduce(into: []) { $0.formUnion($1) }
                 } else {
                     numbers = state.folders[event.wd]?[name] ?? []
@@ -142,7 +142,7 @@
 
     /// A watched file.
     ///
-    /// Unchecked: `places` is used only under the lock of ``FolderWatches``, the rest never changes.
+    /// Unchecked: `entries` is used only under the lock of ``FolderWatches``, the rest never changes.
     final class FileWatch: @unchecked Sendable {
         /// A name in a folder, by the system's number of the folder.
         struct WatchedEntry: Hashable {
@@ -154,9 +154,9 @@
         let path: String
         private let onChange: @Sendable () -> Void
         /// The names on the path to the file, in the folders that are watched for it.
-        var places: Set<WatchedEntry> = []
+        var entries: Set<WatchedEntry> = []
         private let watches: FolderWatches
-        private let telling = Mutex(NotificationState.no)
+        private let notification = Mutex(NotificationState.no)
 
         /// The progress of the notifications of a file's change.
         private enum NotificationState {
@@ -176,19 +176,19 @@
         /// Calls `onChange`, never concurrently, and on another thread than the one that reads the notifications: it
         /// may take long.
         func notifyObserver() {
-            let isFirst = telling.withLock { telling in
-                defer { telling = telling == .no ? .yes : .pendingRepeat }
-                return telling == .no
+            let isFirst = notification.withLock { notification in
+                defer { notification = notification == .no ? .yes : .pendingRepeat }
+                return notification == .no
             }
-            if isFirst { BlockingThreads.shared.run { self.tellUntilDone() } }
+            if isFirst { BlockingThreads.shared.run { self.notifyUntilDone() } }
         }
 
-        private func tellUntilDone() {
+        private func notifyUntilDone() {
             repeat {
                 onChange()
-            } while telling.withLock { telling in
-                telling = telling == .pendingRepeat ? .yes : .no
-                return telling == .yes
+            } while notification.withLock { notification in
+                notification = notification == .pendingRepeat ? .yes : .no
+                return notification == .yes
             }
         }
 

@@ -44,13 +44,13 @@ package enum PrivateFile {
             )
         }
         var bytes: [UInt8] = []
-        var part = [UInt8](repeating: 0, count: 64 << 10)
+        var chunk = [UInt8](repeating: 0, count: 64 << 10)
         while true {
-            let count = part.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
+            let count = chunk.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw Failure(path, "cannot be read", errno) }
             if count == 0 { return bytes }
-            bytes += part[..<count]
+            bytes += chunk[..<count]
         }
     }
 
@@ -58,29 +58,29 @@ package enum PrivateFile {
     /// had before. A link to a file stays a link.
     package static func replace(_ path: String, with bytes: UnsafeRawBufferPointer) throws(Failure) {
         var folders: [String] = []
-        let way = SymlinkResolution.resolve(path) { folder, name, isLast in
+        let resolved = SymlinkResolution.resolve(path) { folder, name, isLast in
             if !isLast { folders.append(folder == "/" ? "/\(name)" : "\(folder)/\(name)") }
         }
-        guard let place = way else { throw Failure(path, "cannot be written", ELOOP) }
+        guard let target = resolved else { throw Failure(path, "cannot be written", ELOOP) }
         // Also a folder that the path leaves again, as in `missing/../file`: without it the system finds no such file.
         for folder in folders { try makeFolder(folder, for: path) }
         // Created exclusively by this call, never accessible to others, even briefly, and not inherited by programs
         // that are started meanwhile.
-        let template = Array(temporaryPath(beside: place).utf8CString)
+        let template = Array(temporaryPath(beside: target).utf8CString)
         let descriptor = open(template, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw Failure(path, "cannot be written", errno) }
         defer { close(descriptor) }
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+        var remaining = bytes[...]
+        while !remaining.isEmpty {
+            let count = write(descriptor, UnsafeRawBufferPointer(rebasing: remaining).baseAddress, remaining.count)
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw abandon(template, path) }
-            rest = rest.dropFirst(count)
+            guard count > 0 else { throw removeTemporaryFile(template, path) }
+            remaining = remaining.dropFirst(count)
         }
-        guard fsync(descriptor) == 0, rename(template, place) == 0 else { throw abandon(template, path) }
+        guard fsync(descriptor) == 0, rename(template, target) == 0 else { throw removeTemporaryFile(template, path) }
     }
 
-    private static func abandon(_ template: [CChar], _ path: String) -> Failure {
+    private static func removeTemporaryFile(_ template: [CChar], _ path: String) -> Failure {
         let number = errno
         unlink(template)
         return Failure(path, "cannot be written", number)

@@ -19,10 +19,10 @@ final class StoredFile: Sendable {
     private struct State {
         var writes = FileWrites()
         /// The functions that check the file, one for each value that follows it.
-        var looks: [UInt64: @Sendable () -> Void] = [:]
-        var lastLook: UInt64 = 0
+        var observers: [UInt64: @Sendable () -> Void] = [:]
+        var lastObserver: UInt64 = 0
         /// True if the file may have changed externally during a pending write.
-        var isToLookAgain = false
+        var isRereadPending = false
     }
 
     private let url: URL
@@ -45,10 +45,10 @@ final class StoredFile: Sendable {
     /// Reads the value from the file, or from a pending write; nil when the file is missing or empty.
     func load<Value>(_ coding: FileCoding<Value>, _ continuation: LoadContinuation<Value>) {
         if let write = state.withLock({ $0.writes.newest }) {
-            continuation.resume(with: waiting(write, coding, for: continuation.seen))
+            continuation.resume(with: readPendingWrite(write, coding, for: continuation.observed))
         } else {
-            let (content, mark) = content()
-            continuation.resume(with: reading(of: content, mark, coding, for: continuation.seen))
+            let (content, contentHash) = content()
+            continuation.resume(with: readResult(of: content, contentHash, coding, for: continuation.observed))
         }
     }
 
@@ -56,7 +56,8 @@ final class StoredFile: Sendable {
         _ value: Value, _ coding: FileCoding<Value>, context: SaveContext, continuation: SaveContinuation
     ) {
         let write = FileWrites.Write(
-            encode: { try coding.encode(value) }, seen: continuation.seen, isExplicit: context == .userInitiated,
+            encode: { try coding.encode(value) }, observed: continuation.observed,
+            isExplicit: context == .userInitiated,
             continuations: [continuation])
         switch state.withLock({ $0.writes.addWrite(write) }) {
         case .write: BlockingThreads.shared.run { self.writeAll() }
@@ -69,38 +70,40 @@ final class StoredFile: Sendable {
     func watch<Value>(
         _ coding: FileCoding<Value>, _ subscriber: SharedSubscriber<Value>
     ) -> SharedSubscription {
-        let look: @Sendable () -> Void = { self.readUntilAccepted(coding, subscriber) }
+        let observer: @Sendable () -> Void = { self.readUntilAccepted(coding, subscriber) }
         let number = state.withLock { state in
-            state.lastLook += 1
-            state.looks[state.lastLook] = look
-            return state.lastLook
+            state.lastObserver += 1
+            state.observers[state.lastObserver] = observer
+            return state.lastObserver
         }
-        let subscription = storage.watch(url, onChange: look)
+        let subscription = storage.watch(url, onChange: observer)
         // The file may have changed between its load and now.
-        look()
+        observer()
         return SharedSubscription { [self] in
             subscription.cancel()
-            let removed = state.withLock { $0.looks.removeValue(forKey: number) }
+            let removed = state.withLock { $0.observers.removeValue(forKey: number) }
             withExtendedLifetime(removed) {}
         }
     }
 
     /// Reads the file until the value accepts the content: repeats for each change of the value meanwhile.
     private func readUntilAccepted<Value>(_ coding: FileCoding<Value>, _ subscriber: SharedSubscriber<Value>) {
-        while let begun = subscriber.beginReading({ self.readUntilAccepted(coding, subscriber) }) {
+        while let start = subscriber.beginRead({ self.readUntilAccepted(coding, subscriber) }) {
             // A pending write replaces earlier external writes.
-            guard isAtRest() else { return }
-            let (content, mark) = content()
-            if let mark, subscriber.seen.isNewest(mark) { return }
-            if subscriber.take(reading(of: content, mark, coding, for: subscriber.seen), begun) { return }
+            guard canReadNow() else { return }
+            let (content, contentHash) = content()
+            if let contentHash, subscriber.observed.isNewest(contentHash) { return }
+            if subscriber.acceptRead(readResult(of: content, contentHash, coding, for: subscriber.observed), start) {
+                return
+            }
         }
     }
 
     /// True if no write is pending. Otherwise the file is checked again after the writes.
-    private func isAtRest() -> Bool {
+    private func canReadNow() -> Bool {
         state.withLock { state in
             guard state.writes.newest != nil else { return true }
-            state.isToLookAgain = true
+            state.isRereadPending = true
             return false
         }
     }
@@ -112,19 +115,19 @@ final class StoredFile: Sendable {
             next = state.withLock { $0.writes.next() }
             // A caller that waits for the last write finds no pending write, and has the external writes made
             // meanwhile.
-            if next == nil { lookAgain() }
+            if next == nil { reread() }
             for continuation in write.continuations { continuation.resume(with: result) }
         }
     }
 
-    private func lookAgain() {
-        let looks = state.withLock { state -> [@Sendable () -> Void] in
+    private func reread() {
+        let observers = state.withLock { state -> [@Sendable () -> Void] in
             // If a new write has begun by now, its end does this.
-            guard state.isToLookAgain, state.writes.newest == nil else { return [] }
-            state.isToLookAgain = false
-            return Array(state.looks.values)
+            guard state.isRereadPending, state.writes.newest == nil else { return [] }
+            state.isRereadPending = false
+            return Array(state.observers.values)
         }
-        for look in looks { look() }
+        for observer in observers { observer() }
     }
 
     private func perform(_ write: FileWrites.Write) -> Result<Void, any Error> {
@@ -132,7 +135,7 @@ final class StoredFile: Sendable {
         do {
             let data = try write.encode()
             try storage.replace(url, with: data)
-            write.seen.recordContent(ObservedFileContent.mark(of: data), isProtected: false)
+            write.observed.recordContent(ObservedFileContent.contentHash(of: data), isProtected: false)
             return .success(())
         } catch {
             return .failure(self.error(.unwritable, error))
@@ -140,36 +143,37 @@ final class StoredFile: Sendable {
     }
 
     /// Returns the content of a pending write as read by a value.
-    private func waiting<Value>(
-        _ write: FileWrites.Write, _ coding: FileCoding<Value>, for seen: ObservedFileContent
+    private func readPendingWrite<Value>(
+        _ write: FileWrites.Write, _ coding: FileCoding<Value>, for observed: ObservedFileContent
     ) -> VersionedRead<Value> {
         let data: Data
         do { data = try write.encode() } catch { return VersionedRead(.failure(self.error(.unreadable, error))) }
         do {
             return VersionedRead(.success(try decode(data, coding)))
         } catch {
-            return VersionedRead(.failure(error)) { seen.protect() }
+            return VersionedRead(.failure(error)) { observed.protect() }
         }
     }
 
     /// Returns the content of the file as read by a value. The seen content is recorded when the value accepts it.
-    private func reading<Value>(
-        of content: Result<Data?, any Error>, _ mark: Int?, _ coding: FileCoding<Value>, for seen: ObservedFileContent
+    private func readResult<Value>(
+        of content: Result<Data?, any Error>, _ contentHash: Int?, _ coding: FileCoding<Value>,
+        for observed: ObservedFileContent
     ) -> VersionedRead<Value> {
         do {
             return VersionedRead(.success(try decode(try content.get(), coding))) {
-                seen.recordContent(mark, isProtected: false)
+                observed.recordContent(contentHash, isProtected: false)
             }
         } catch {
-            return VersionedRead(.failure(error)) { seen.recordContent(mark, isProtected: true) }
+            return VersionedRead(.failure(error)) { observed.recordContent(contentHash, isProtected: true) }
         }
     }
 
     /// Returns the file's content with its mark; the mark is nil when the file cannot be read.
-    private func content() -> (Result<Data?, any Error>, mark: Int?) {
+    private func content() -> (Result<Data?, any Error>, contentHash: Int?) {
         do {
             let data = try storage.read(url)
-            return (.success(data), ObservedFileContent.mark(of: data))
+            return (.success(data), ObservedFileContent.contentHash(of: data))
         } catch {
             return (.failure(self.error(.unreadable, error)), nil)
         }

@@ -21,24 +21,24 @@ enum SymlinkResolution {
     ) -> String? {
         var folder = "/"
         // The next name is at the end.
-        var rest = names(in: path)
-        if !path.hasPrefix("/") { rest += names(in: currentFolder) }
+        var remaining = names(in: path)
+        if !path.hasPrefix("/") { remaining += names(in: currentFolder) }
         var links = 0
-        while let name = rest.popLast() {
+        while let name = remaining.popLast() {
             if name == ".." {
                 folder = parent(of: folder)
                 continue
             }
-            step(folder, name, rest.isEmpty)
-            let place = folder == "/" ? "/\(name)" : "\(folder)/\(name)"
-            guard let target = target(of: place) else {
-                folder = place
+            step(folder, name, remaining.isEmpty)
+            let entry = folder == "/" ? "/\(name)" : "\(folder)/\(name)"
+            guard let target = target(of: entry) else {
+                folder = entry
                 continue
             }
             links += 1
             guard links <= linkLimit else { return nil }
             if target.hasPrefix("/") { folder = "/" }
-            rest += names(in: target)
+            remaining += names(in: target)
         }
         return folder
     }

@@ -1,25 +1,25 @@
 internal import Synchronization
 
 /// The outcome of a key's work, reported once: the first outcome counts, and release without one is an outcome too.
-final class KeyOutcome<Told: Sendable>: Sendable {
-    typealias Receiver = @Sendable (Told) -> Void
+final class KeyOutcome<Outcome: Sendable>: Sendable {
+    typealias Receiver = @Sendable (Outcome) -> Void
 
     private let receiver: Mutex<Receiver?>
-    private let abandoned: Told
+    private let fallback: Outcome
 
     /// Creates an outcome.
     ///
-    /// - Parameter abandoned: the result that is reported if there is no other.
-    init(orElse abandoned: Told, _ receiver: @escaping Receiver) {
-        self.abandoned = abandoned
+    /// - Parameter fallback: the result that is reported if there is no other.
+    init(orElse fallback: Outcome, _ receiver: @escaping Receiver) {
+        self.fallback = fallback
         self.receiver = Mutex(receiver)
     }
 
-    deinit { report(abandoned) }
+    deinit { report(fallback) }
 
-    func report(_ told: Told) {
+    func report(_ outcome: Outcome) {
         let receiver = receiver.withLock { $0.take() }
-        receiver?(told)
+        receiver?(outcome)
     }
 }
 

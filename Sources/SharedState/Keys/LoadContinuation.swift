@@ -3,11 +3,11 @@
 /// Released without an outcome, it fails the load with ``AbandonedContinuation``.
 public struct LoadContinuation<Value: Sendable>: Sendable {
     /// The file content that the value has seen, if it is stored in a file.
-    let seen: ObservedFileContent
+    let observed: ObservedFileContent
     private let outcome: KeyOutcome<VersionedRead<Value>>
 
-    init(seen: ObservedFileContent, _ receiver: @escaping @Sendable (VersionedRead<Value>) -> Void) {
-        self.seen = seen
+    init(observed: ObservedFileContent, _ receiver: @escaping @Sendable (VersionedRead<Value>) -> Void) {
+        self.observed = observed
         outcome = KeyOutcome(orElse: VersionedRead(.failure(AbandonedContinuation())), receiver)
     }
 
@@ -39,11 +39,11 @@ public struct LoadContinuation<Value: Sendable>: Sendable {
 /// Released without an outcome, it fails the save with ``AbandonedContinuation``.
 public struct SaveContinuation: Sendable {
     /// The file content that the value has seen, if it is stored in a file.
-    let seen: ObservedFileContent
+    let observed: ObservedFileContent
     private let outcome: KeyOutcome<Result<Void, any Error>>
 
-    init(seen: ObservedFileContent, _ receiver: @escaping @Sendable (Result<Void, any Error>) -> Void) {
-        self.seen = seen
+    init(observed: ObservedFileContent, _ receiver: @escaping @Sendable (Result<Void, any Error>) -> Void) {
+        self.observed = observed
         outcome = KeyOutcome(orElse: .failure(AbandonedContinuation()), receiver)
     }
 

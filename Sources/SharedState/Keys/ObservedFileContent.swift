@@ -13,14 +13,14 @@ internal import Synchronization
 final class ObservedFileContent: Sendable {
     /// The mark of the last content, under the lock.
     private struct State {
-        var mark: Int?
+        var contentHash: Int?
         var isProtected = false
     }
 
     private let state = Mutex(State())
 
     /// Returns the mark that identifies a file's content.
-    static func mark(of data: Data?) -> Int {
+    static func contentHash(of data: Data?) -> Int {
         var hasher = Hasher()
         hasher.combine(data == nil)
         // `Data` hashes only its beginning.
@@ -32,14 +32,14 @@ final class ObservedFileContent: Sendable {
     var isProtected: Bool { state.withLock { $0.isProtected } }
 
     /// Returns true for the content that became the value, or was written for it, last.
-    func isNewest(_ mark: Int) -> Bool { state.withLock { $0.mark == mark } }
+    func isNewest(_ contentHash: Int) -> Bool { state.withLock { $0.contentHash == contentHash } }
 
     func protect() { state.withLock { $0.isProtected = true } }
 
     /// Records a content.
     ///
-    /// - Parameter mark: nil when the content of the file is unknown.
-    func recordContent(_ mark: Int?, isProtected: Bool) {
-        state.withLock { $0 = State(mark: mark, isProtected: isProtected) }
+    /// - Parameter contentHash: nil when the content of the file is unknown.
+    func recordContent(_ contentHash: Int?, isProtected: Bool) {
+        state.withLock { $0 = State(contentHash: contentHash, isProtected: isProtected) }
     }
 }

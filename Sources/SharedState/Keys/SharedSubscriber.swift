@@ -12,14 +12,14 @@ public struct SharedSubscriber<Value: Sendable>: Sendable {
     }
 
     /// The file content that the value has seen, if it is stored in a file.
-    let seen: ObservedFileContent
+    let observed: ObservedFileContent
     let receive: @Sendable (Message) -> Void
     /// Returns the counters at the beginning of a read. Nil when the value has been released, and while a change is on
-    /// its way to the key: then `again` is called once the key has it.
-    let beginReading: @Sendable (_ again: @escaping @Sendable () -> Void) -> ReadVersion?
-    /// Makes a read result the value, or its error. Returns false when the value was changed or saved since `begun`:
+    /// its way to the key: then `retry` is called once the key has it.
+    let beginRead: @Sendable (_ retry: @escaping @Sendable () -> Void) -> ReadVersion?
+    /// Makes a read result the value, or its error. Returns false when the value was changed or saved since `start`:
     /// the result may then be older.
-    let take: @Sendable (VersionedRead<Value>, _ begun: ReadVersion) -> Bool
+    let acceptRead: @Sendable (VersionedRead<Value>, _ start: ReadVersion) -> Bool
 
     /// Replaces the value, and ends the loading state and the error.
     public func yield(_ value: Value) { receive(.change { $0 = value }) }

@@ -3,11 +3,11 @@ struct VersionedRead<Value: Sendable>: Sendable {
     /// Nil for no value, which means the initial value.
     let result: Result<Value?, any Error>
     /// Called after the result has become the value or the load error, with locks of the value held.
-    let whenTaken: (@Sendable () -> Void)?
+    let onAccept: (@Sendable () -> Void)?
 
-    init(_ result: Result<Value?, any Error>, whenTaken: (@Sendable () -> Void)? = nil) {
+    init(_ result: Result<Value?, any Error>, onAccept: (@Sendable () -> Void)? = nil) {
         self.result = result
-        self.whenTaken = whenTaken
+        self.onAccept = onAccept
     }
 
     /// The error of the read; nil if it succeeded.
@@ -24,7 +24,7 @@ struct ReadVersion: Sendable, Equatable {
     /// Loads that became the value.
     var loads: UInt64
     /// Reads of the subscription that became the value or an error.
-    var readings: UInt64
+    var reads: UInt64
 
     /// Returns true if nothing was set or saved since. A load that began earlier may have happened in between.
     func isLast(since earlier: ReadVersion) -> Bool { changes == earlier.changes && saves == earlier.saves }

@@ -8,41 +8,41 @@ package final class OperationOutcome<Output: Sendable>: Sendable {
 
     /// The reported outcome and the observer, under the lock.
     private struct State {
-        var told: SettledResult?
+        var result: SettledResult?
         var observer: (@MainActor @Sendable (SettledResult) -> Void)?
     }
 
     private let state = Mutex(State())
 
-    package init(_ told: SettledResult? = nil) {
-        if let told { report(told) }
+    package init(_ result: SettledResult? = nil) {
+        if let result { report(result) }
     }
 
     /// An outcome that can no longer be reported is `CancellationError`, so that callbacks always come once.
     deinit { report(.failure(CancellationError())) }
 
     /// Nil until it is reported.
-    package var told: SettledResult? { state.withLock { $0.told } }
+    package var result: SettledResult? { state.withLock { $0.result } }
 
     /// Reports the outcome. The first one counts.
-    package func report(_ told: SettledResult) {
+    package func report(_ result: SettledResult) {
         let observer = state.withLock { state -> (@MainActor @Sendable (SettledResult) -> Void)? in
-            guard state.told == nil else { return nil }
-            state.told = told
+            guard state.result == nil else { return nil }
+            state.result = result
             defer { state.observer = nil }
             return state.observer
         }
-        if let observer { SettlementQueue.append { observer(told) } }
+        if let observer { SettlementQueue.append { observer(result) } }
     }
 
     /// Sets the only observer.
     ///
     /// - Parameter observer: called once, on the main actor and not before this method returns to it.
     func observe(_ observer: @escaping @MainActor @Sendable (SettledResult) -> Void) {
-        let told = state.withLock { state in
-            if state.told == nil { state.observer = observer }
-            return state.told
+        let result = state.withLock { state in
+            if state.result == nil { state.observer = observer }
+            return state.result
         }
-        if let told { SettlementQueue.append { observer(told) } }
+        if let result { SettlementQueue.append { observer(result) } }
     }
 }

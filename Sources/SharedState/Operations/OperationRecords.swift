@@ -29,7 +29,7 @@ struct OperationScope {
     }
 
     /// Returns the operations of a part of the value.
-    func part(_ path: AnyKeyPath) -> OperationScope { OperationScope(records, path: self.path + [path]) }
+    func scope(_ path: AnyKeyPath) -> OperationScope { OperationScope(records, path: self.path + [path]) }
 
     /// Begins a call in the log of a status. Each call must be ended with `endCall`.
     ///

@@ -10,8 +10,8 @@ final class DerivedReader<Root: Sendable, Value: Sendable>: SharedReference {
 
     var value: Value { parent.value[keyPath: path] }
     var current: VersionedSnapshot<Value> {
-        let whole = parent.current
-        return VersionedSnapshot(value: whole.value[keyPath: path], version: whole.version)
+        let root = parent.current
+        return VersionedSnapshot(value: root.value[keyPath: path], version: root.version)
     }
     var isLoading: Bool { parent.isLoading }
     var loadError: (any Error)? { parent.loadError }
@@ -34,15 +34,15 @@ final class DerivedReference<Root: Sendable, Value: Sendable>: MutableReference 
 
     var value: Value { parent.value[keyPath: path] }
     var current: VersionedSnapshot<Value> {
-        let whole = parent.current
-        return VersionedSnapshot(value: whole.value[keyPath: path], version: whole.version)
+        let root = parent.current
+        return VersionedSnapshot(value: root.value[keyPath: path], version: root.version)
     }
     var isLoading: Bool { parent.isLoading }
     var loadError: (any Error)? { parent.loadError }
     var saveError: (any Error)? { parent.saveError }
     var updates: SharedUpdates<Value> { SharedUpdates(parent.updates) { [path] in $0.value[keyPath: path] } }
     var text: String { "\(parent.text)[dynamicMember: \(path)]" }
-    @MainActor var operations: OperationScope { parent.operations.part(path) }
+    @MainActor var operations: OperationScope { parent.operations.scope(path) }
     var key: (any SharedReaderKey<Value>)? { nil }
 
     func change<Result>(saves: Bool, _ body: (inout Value) throws -> Result) rethrows -> Result {
@@ -65,8 +65,8 @@ final class ComputedReader<Root: Sendable, Value: Sendable>: SharedReference {
 
     var value: Value { compute(parent.value) }
     var current: VersionedSnapshot<Value> {
-        let whole = parent.current
-        return VersionedSnapshot(value: compute(whole.value), version: whole.version)
+        let root = parent.current
+        return VersionedSnapshot(value: compute(root.value), version: root.version)
     }
     var isLoading: Bool { parent.isLoading }
     var loadError: (any Error)? { parent.loadError }

@@ -10,7 +10,7 @@ public struct InMemoryKey<Value: Sendable>: SharedKey {
 
     /// Loads the earlier value in this store. If there is none, the initial value of the first wrapper is stored.
     public func load(context: LoadContext<Value>, continuation: LoadContinuation<Value>) {
-        continuation.resume(with: .success(SharedStore.current.memory.value(of: id, orKeep: context.initialValue)))
+        continuation.resume(with: .success(SharedStore.current.memory.value(of: id, orStore: context.initialValue)))
     }
 
     /// Returns an empty subscription: all wrappers share the value, which has no external changes.

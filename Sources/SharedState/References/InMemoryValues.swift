@@ -10,9 +10,9 @@ final class InMemoryValues: Sendable {
     private let values = Mutex<[SendableKey: any Sendable]>([:])
 
     /// Returns the stored value. If there is none, stores and returns `initial`.
-    func value<Value: Sendable>(of id: InMemoryKey<Value>.ID, orKeep initial: Value?) -> Value? {
+    func value<Value: Sendable>(of id: InMemoryKey<Value>.ID, orStore initial: Value?) -> Value? {
         values.withLock { values in
-            if let kept = values[SendableKey(id)] as? StoredValue<Value> { return kept.value }
+            if let stored = values[SendableKey(id)] as? StoredValue<Value> { return stored.value }
             if let initial { values[SendableKey(id)] = StoredValue(value: initial) }
             return initial
         }

@@ -11,25 +11,25 @@ struct SaveQueue: Sendable {
         var waiters: [Waiter] = []
     }
 
-    private var wanted: Save?
-    private var isHandingOver = false
+    private var pending: Save?
+    private var isSaving = false
 
     /// Adds a save. Returns true if the caller must hand over.
     mutating func enqueueSave(_ context: SaveContext, _ waiter: Waiter?) -> Bool {
-        var save = wanted ?? Save(context: context)
+        var save = pending ?? Save(context: context)
         if context == .userInitiated { save.context = .userInitiated }
         if let waiter { save.waiters.append(waiter) }
-        wanted = save
-        defer { isHandingOver = true }
-        return !isHandingOver
+        pending = save
+        defer { isSaving = true }
+        return !isSaving
     }
 
     /// True when all saves have been handed over.
-    var isEmpty: Bool { !isHandingOver }
+    var isEmpty: Bool { !isSaving }
 
     /// Returns the next save; nil when there is none, which ends the handover.
     mutating func next() -> Save? {
-        if wanted == nil { isHandingOver = false }
-        return wanted.take()
+        if pending == nil { isSaving = false }
+        return pending.take()
     }
 }

@@ -23,14 +23,14 @@ public final class SharedStore: Sendable {
     private struct State {
         var entries: [SendableKey: WeakEntry] = [:]
         /// The keys whose references are being created.
-        var making: [SendableKey: PendingCreation] = [:]
+        var pendingCreations: [SendableKey: PendingCreation] = [:]
     }
 
     /// The creations of a key's references that are in progress.
     private struct PendingCreation {
         var count = 0
         /// The number of references entered since.
-        var entered: UInt64 = 0
+        var insertions: UInt64 = 0
     }
 
     let memory = InMemoryValues()
@@ -49,7 +49,7 @@ public final class SharedStore: Sendable {
     func reference<Key: SharedReaderKey>(
         for key: Key, initialValue: () -> Key.Value
     ) -> StoredReference<Key.Value> {
-        findOrMake(key, initialValue) { $0.load(.initialValue($0.initialValue)) }
+        findOrCreate(key, initialValue) { $0.load(.initialValue($0.initialValue)) }
     }
 
     /// Returns the reference of a key, which is being loaded, once, and the outcome of that.
@@ -62,93 +62,93 @@ public final class SharedStore: Sendable {
             reference.load(context) { outcome.set($0.result.map { _ in }) }
             return outcome
         }
-        var begun: (reference: StoredReference<Key.Value>, outcome: AwaitableOutcome<Void>)?
-        let reference = findOrMake(key, initialValue) { begun = ($0, load($0, .initialValue($0.initialValue))) }
-        if let begun, begun.reference === reference { return begun }
+        var started: (reference: StoredReference<Key.Value>, outcome: AwaitableOutcome<Void>)?
+        let reference = findOrCreate(key, initialValue) { started = ($0, load($0, .initialValue($0.initialValue))) }
+        if let started, started.reference === reference { return started }
         return (reference, load(reference, .userInitiated))
     }
 
     /// Returns the existing reference or creates one.
     ///
     /// - Parameter load: begins to load a new one.
-    private func findOrMake<Key: SharedReaderKey>(
+    private func findOrCreate<Key: SharedReaderKey>(
         _ key: Key, _ initialValue: () -> Key.Value, load: (StoredReference<Key.Value>) -> Void
     ) -> StoredReference<Key.Value> {
         if let other = key as? any ForwardingKey<Key.Value> {
-            return findOrMake(other.original, initialValue, load: load)
+            return findOrCreate(other.original, initialValue, load: load)
         }
         let id = SendableKey(key.id, of: Key.self)
-        let (held, entered) = beginMaking(id)
-        if let held = held as? StoredReference<Key.Value> { return held }
+        let (existing, insertions) = startCreation(id)
+        if let existing = existing as? StoredReference<Key.Value> { return existing }
         let candidate = StoredReference(initialValue(), key: key, id: id, store: self)
         // Before it is visible to other threads, and with no lock held: a second thread finds it loaded, or loads one
         // too.
         load(candidate)
-        return enter(candidate, id, unlessAfter: entered) { load(candidate) }
+        return insert(candidate, id, expecting: insertions) { load(candidate) }
     }
 
-    /// Returns the existing reference. Otherwise the caller creates one, and ends that with `enter` or `giveUpMaking`.
-    private func beginMaking(_ id: SendableKey) -> (held: (any AnyObject & Sendable)?, entered: UInt64) {
+    /// Returns the existing reference. Otherwise the caller creates one, and ends that with `insert` or `cancelCreation`.
+    private func startCreation(_ id: SendableKey) -> (existing: (any AnyObject & Sendable)?, insertions: UInt64) {
         state.withLock { state in
-            if let held = state.entries[id]?.object { return (held, 0) }
-            state.making[id, default: PendingCreation()].count += 1
-            return (nil, state.making[id]?.entered ?? 0)
+            if let existing = state.entries[id]?.object { return (existing, 0) }
+            state.pendingCreations[id, default: PendingCreation()].count += 1
+            return (nil, state.pendingCreations[id]?.insertions ?? 0)
         }
     }
 
-    private func giveUpMaking(_ id: SendableKey) {
+    private func cancelCreation(_ id: SendableKey) {
         state.withLock { state in
-            state.making[id]?.count -= 1
-            if state.making[id]?.count == 0 { state.making[id] = nil }
+            state.pendingCreations[id]?.count -= 1
+            if state.pendingCreations[id]?.count == 0 { state.pendingCreations[id] = nil }
         }
     }
 
-    /// Enters and subscribes the candidate. Returns the earlier reference instead if there is one by now.
+    /// Inserts and subscribes the candidate. Returns the earlier reference instead if there is one by now.
     ///
-    /// - Parameter loadAgain: called when another reference has been entered and released since `entered`: its saves
+    /// - Parameter reload: called when another reference has been inserted and released since `insertions`: its saves
     ///   may be newer than the loaded value.
-    private func enter<Value: Sendable>(
-        _ candidate: StoredReference<Value>, _ id: SendableKey, unlessAfter entered: UInt64, loadAgain: () -> Void
+    private func insert<Value: Sendable>(
+        _ candidate: StoredReference<Value>, _ id: SendableKey, expecting insertions: UInt64, reload: () -> Void
     ) -> StoredReference<Value> {
-        var seen = entered
+        var expected = insertions
         while true {
-            switch enter(candidate, id, unlessAfter: seen) {
-            case .entered:
+            switch insert(candidate, id, expecting: expected) {
+            case .inserted:
                 candidate.subscribe()
                 return candidate
             case .earlier(let earlier):
                 // One of another type belongs to another key.
                 return earlier as? StoredReference<Value> ?? candidate
-            case .outdated(let entered):
-                seen = entered
-                loadAgain()
+            case .outdated(let insertions):
+                expected = insertions
+                reload()
             }
         }
     }
 
-    /// The result of entering a reference.
+    /// The result of an insertion.
     private enum InsertionOutcome {
-        case entered
+        case inserted
         case earlier(any AnyObject & Sendable)
         case outdated(UInt64)
     }
 
-    /// Enters the candidate, unless another reference exists, or has existed since `seen` had been entered.
-    private func enter(_ candidate: any AnyObject & Sendable, _ id: SendableKey, unlessAfter seen: UInt64)
+    /// Inserts the candidate, unless a reference exists or was inserted since `expected` was read.
+    private func insert(_ candidate: any AnyObject & Sendable, _ id: SendableKey, expecting expected: UInt64)
         -> InsertionOutcome
     {
         state.withLock { state in
             let earlier = state.entries[id]?.object
-            guard var making = state.making[id] else {
-                preconditionFailure("a reference must be entered by its creator")
+            guard var pending = state.pendingCreations[id] else {
+                preconditionFailure("a reference must be inserted by its creator")
             }
-            if earlier == nil, making.entered != seen { return .outdated(making.entered) }
-            making.count -= 1
-            if earlier == nil { making.entered += 1 }
-            state.making[id] = making.count > 0 ? making : nil
+            if earlier == nil, pending.insertions != expected { return .outdated(pending.insertions) }
+            pending.count -= 1
+            if earlier == nil { pending.insertions += 1 }
+            state.pendingCreations[id] = pending.count > 0 ? pending : nil
             if let earlier { return .earlier(earlier) }
             state.entries[id] = WeakEntry(candidate)
-            return .entered
+            return .inserted
         }
     }
 
@@ -161,22 +161,22 @@ public final class SharedStore: Sendable {
             return try await required(other.original, isolation: isolation)
         }
         let id = SendableKey(key.id, of: Key.self)
-        let (held, entered) = beginMaking(id)
-        if let held = held as? StoredReference<Key.Value> {
-            try await held.require(isolation: isolation)
-            return held
+        let (existing, insertions) = startCreation(id)
+        if let existing = existing as? StoredReference<Key.Value> {
+            try await existing.require(isolation: isolation)
+            return existing
         }
         let candidate: StoredReference<Key.Value>
         do {
             candidate = try await loaded(key, id, isolation: isolation)
         } catch {
-            giveUpMaking(id)
+            cancelCreation(id)
             throw error
         }
-        // A reference that was entered meanwhile may be older than the loaded value, or newer.
-        var isToLoadAgain = false
-        let reference = enter(candidate, id, unlessAfter: entered) { isToLoadAgain = true }
-        if isToLoadAgain || reference !== candidate { try await reference.require(isolation: isolation) }
+        // A reference that was inserted meanwhile may be older than the loaded value, or newer.
+        var needsReload = false
+        let reference = insert(candidate, id, expecting: insertions) { needsReload = true }
+        if needsReload || reference !== candidate { try await reference.require(isolation: isolation) }
         return reference
     }
 
@@ -185,15 +185,15 @@ public final class SharedStore: Sendable {
         _ key: Key, _ id: SendableKey, isolation: isolated (any Actor)?
     ) async throws -> StoredReference<Key.Value> {
         let outcome = AwaitableOutcome<VersionedRead<Key.Value>>()
-        let seen = ObservedFileContent()
+        let observed = ObservedFileContent()
         Self.$current.withValue(self) {
-            let continuation = LoadContinuation<Key.Value>(seen: seen) { outcome.set(.success($0)) }
+            let continuation = LoadContinuation<Key.Value>(observed: observed) { outcome.set(.success($0)) }
             key.load(context: .userInitiated, continuation: continuation)
         }
         let reading = try await outcome.get()
         guard let value = try reading.result.get() else { throw MissingValue(key: "\(key)") }
-        reading.whenTaken?()
-        return StoredReference(value, key: key, id: id, store: self, seen: seen)
+        reading.onAccept?()
+        return StoredReference(value, key: key, id: id, store: self, observed: observed)
     }
 
     /// Removes a reference at its release. There may be a new one for the same key by then.

@@ -22,12 +22,14 @@ public struct SharedUpdates<Value: Sendable>: AsyncSequence, Sendable {
     }
 
     /// Creates the updates of a part of a value.
-    init<Root: Sendable>(_ whole: SharedUpdates<Root>, _ part: @escaping @Sendable (VersionedSnapshot<Root>) -> Value) {
+    init<Root: Sendable>(
+        _ base: SharedUpdates<Root>, _ transform: @escaping @Sendable (VersionedSnapshot<Root>) -> Value
+    ) {
         makeReader = {
-            let read = whole.makeReader()
+            let read = base.makeReader()
             return { actor in
                 guard let root = await read(actor) else { return nil }
-                return VersionedSnapshot(value: part(root), version: root.version)
+                return VersionedSnapshot(value: transform(root), version: root.version)
             }
         }
     }

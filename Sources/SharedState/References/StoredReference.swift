@@ -5,7 +5,7 @@ internal import Synchronization
 /// A value with its key: loads, subscribes, saves, and notifies readers of changes.
 ///
 /// It has three locks:
-/// - `turn` is held while a caller changes its copy of the value, so that versions have the order of turns.
+/// - `writerLock` is held while a caller changes its copy of the value, so that versions have the order of turns.
 /// - The locks of `contents` and `newest`, always in this order, are held only for reads and writes, without calls to
 ///   foreign code. Values are released, observers notified and keys called afterwards.
 final class StoredReference<Value: Sendable>: MutableReference {
@@ -23,11 +23,11 @@ final class StoredReference<Value: Sendable>: MutableReference {
         var saveError: (any Error)?
         var subscription: SharedSubscription?
         /// Loads that have become the value.
-        var loadsTaken: UInt64 = 0
+        var acceptedLoads: UInt64 = 0
         /// Reads of the subscription that have become the value or an error.
-        var readingsTaken: UInt64 = 0
+        var acceptedReads: UInt64 = 0
         /// Reads again after the key has received the pending changes.
-        var waitingReading: (@Sendable () -> Void)?
+        var waitingRead: (@Sendable () -> Void)?
     }
 
     let initialValue: Value
@@ -36,11 +36,11 @@ final class StoredReference<Value: Sendable>: MutableReference {
     /// The key, if it can save.
     private let savingKey: (any SharedKey<Value>)?
     /// The seen file content, for a key that may store the value in a file.
-    private let seen: ObservedFileContent?
+    private let observed: ObservedFileContent?
     private let id: SendableKey?
     private let store: SharedStore
     private let contents = Mutex(Contents())
-    private let turn = WriterLock()
+    private let writerLock = WriterLock()
     /// The value.
     private let newest: StateRelay<Value>
     private let registrar = ObservationRegistrar()
@@ -50,15 +50,15 @@ final class StoredReference<Value: Sendable>: MutableReference {
 
     /// Creates a reference.
     ///
-    /// - Parameter seen: the file content that the key has seen when it loaded the value; nil before that.
+    /// - Parameter observed: the file content that the key had observed when it loaded the value; nil before that.
     init(
         _ value: Value, key: (any SharedReaderKey<Value>)?, id: SendableKey?, store: SharedStore,
-        seen: ObservedFileContent? = nil
+        observed: ObservedFileContent? = nil
     ) {
         initialValue = value
         self.key = key
         savingKey = key as? any SharedKey<Value>
-        self.seen = key == nil ? nil : seen ?? ObservedFileContent()
+        self.observed = key == nil ? nil : observed ?? ObservedFileContent()
         self.id = id
         self.store = store
         newest = StateRelay(value)
@@ -114,17 +114,17 @@ final class StoredReference<Value: Sendable>: MutableReference {
 
     func change<Result>(saves: Bool, _ body: (inout Value) throws -> Result) rethrows -> Result {
         if saves, SharedChanges.isViewed { return try expect(body) }
-        let (result, replaced, isToHandOver) = try turn.withLock {
+        let (result, replaced, mustSave) = try writerLock.withLock {
             var copy = newest.currentValue
             let result = try body(&copy)
             let replaced = exchange(copy)
             if saves, SharedChanges.isRecording { recordChange(from: replaced, to: copy) }
             // In the same turn, so that no thread finds a change that is not on its way to the key: an earlier read
             // would undo it.
-            let isToHandOver = saves && savingKey != nil && contents.withLock { $0.saveQueue.enqueueSave(.didSet, nil) }
-            return (result, replaced, isToHandOver)
+            let mustSave = saves && savingKey != nil && contents.withLock { $0.saveQueue.enqueueSave(.didSet, nil) }
+            return (result, replaced, mustSave)
         }
-        if isToHandOver { handOver() }
+        if mustSave { runSaves() }
         notifyObservers(of: replaced)
         return result
     }
@@ -147,7 +147,7 @@ final class StoredReference<Value: Sendable>: MutableReference {
 
     @inline(never)
     private func recordChange(from before: Value, to after: Value) {
-        SharedChanges.noter?.recordChange(self, from: before, to: after, named: name)
+        SharedChanges.recorder?.recordChange(self, from: before, to: after, named: name)
     }
 
     /// Returns the replaced value, to be released after the turn.
@@ -194,11 +194,11 @@ final class StoredReference<Value: Sendable>: MutableReference {
         _ context: LoadContext<Value>, isRequired: Bool = false,
         whenDone: @escaping @Sendable (VersionedRead<Value>) -> Void = { _ in }
     ) {
-        guard let key, let seen else { return whenDone(VersionedRead(.success(nil))) }
-        let (number, begun) = contents.withLock { ($0.loads.startAttempt(), moment(of: $0)) }
+        guard let key, let observed else { return whenDone(VersionedRead(.success(nil))) }
+        let (number, start) = contents.withLock { ($0.loads.startAttempt(), readVersion(of: $0)) }
         registrar.withMutation(of: SharedObservation(), keyPath: \.progress) {}
-        let continuation = LoadContinuation<Value>(seen: seen) { [weak self] reading in
-            self?.endLoad(number, begunAt: begun, isRequired, reading)
+        let continuation = LoadContinuation<Value>(observed: observed) { [weak self] reading in
+            self?.endLoad(number, startedAt: start, isRequired, reading)
             whenDone(reading)
         }
         SharedStore.$current.withValue(store) { key.load(context: context, continuation: continuation) }
@@ -207,17 +207,17 @@ final class StoredReference<Value: Sendable>: MutableReference {
     /// Ends a load. A load does not undo changes, saves and updates made after it began, because its result may be
     /// older.
     private func endLoad(
-        _ number: UInt64, begunAt begun: ReadVersion?, _ isRequired: Bool, _ reading: VersionedRead<Value>
+        _ number: UInt64, startedAt start: ReadVersion?, _ isRequired: Bool, _ reading: VersionedRead<Value>
     ) {
-        let replaced: Value? = turn.withLock {
+        let replaced: Value? = writerLock.withLock {
             contents.withLock { contents in
                 guard contents.loads.endAttempt(number) else { return nil }
                 contents.loadError = reading.error
-                guard let begun, let now = moment(of: contents), now.isLast(since: begun) else { return nil }
+                guard let start, let now = readVersion(of: contents), now.isLast(since: start) else { return nil }
                 if isRequired, case .success(nil) = reading.result { return nil }
-                reading.whenTaken?()
+                reading.onAccept?()
                 guard case .success(let value) = reading.result else { return nil }
-                contents.loadsTaken += 1
+                contents.acceptedLoads += 1
                 return exchange(value ?? initialValue)
             }
         }
@@ -227,45 +227,45 @@ final class StoredReference<Value: Sendable>: MutableReference {
 
     /// Returns the counters. Nil while a change is on its way to the key: the key's reads may then be older than the
     /// value.
-    private func moment(of contents: Contents) -> ReadVersion? {
+    private func readVersion(of contents: Contents) -> ReadVersion? {
         guard contents.saveQueue.isEmpty else { return nil }
         return ReadVersion(
-            changes: newest.version - contents.loadsTaken, saves: contents.saves.lastBegun,
-            loads: contents.loadsTaken, readings: contents.readingsTaken)
+            changes: newest.version - contents.acceptedLoads, saves: contents.saves.lastBegun,
+            loads: contents.acceptedLoads, reads: contents.acceptedReads)
     }
 
-    private func beginReading(again: @escaping @Sendable () -> Void) -> ReadVersion? {
+    private func beginRead(retry: @escaping @Sendable () -> Void) -> ReadVersion? {
         contents.withLock { contents in
-            let moment = moment(of: contents)
-            if moment == nil { contents.waitingReading = again }
-            return moment
+            let readVersion = readVersion(of: contents)
+            if readVersion == nil { contents.waitingRead = retry }
+            return readVersion
         }
     }
 
-    private func acceptReading(_ reading: VersionedRead<Value>, startedAt begun: ReadVersion) -> Bool {
-        let (isTaken, replaced) = turn.withLock {
+    private func acceptRead(_ reading: VersionedRead<Value>, startedAt start: ReadVersion) -> Bool {
+        let (isAccepted, replaced) = writerLock.withLock {
             contents.withLock { contents -> (Bool, Value?) in
-                guard moment(of: contents) == begun else { return (false, nil) }
-                contents.readingsTaken += 1
+                guard readVersion(of: contents) == start else { return (false, nil) }
+                contents.acceptedReads += 1
                 contents.loadError = reading.error
                 contents.isSubscriptionLoading = false
-                reading.whenTaken?()
+                reading.onAccept?()
                 guard case .success(let value) = reading.result else { return (true, nil) }
                 return (true, exchange(value ?? initialValue))
             }
         }
         if let replaced { notifyObservers(of: replaced) }
-        if isTaken { registrar.withMutation(of: SharedObservation(), keyPath: \.progress) {} }
-        return isTaken
+        if isAccepted { registrar.withMutation(of: SharedObservation(), keyPath: \.progress) {} }
+        return isAccepted
     }
 
     func subscribe() {
-        guard let key, let seen else { return }
+        guard let key, let observed else { return }
         let subscriber = SharedSubscriber<Value>(
-            seen: seen,
+            observed: observed,
             receive: { [weak self] in self?.receive($0) },
-            beginReading: { [weak self] in self?.beginReading(again: $0) },
-            take: { [weak self] in self?.acceptReading($0, startedAt: $1) ?? true })
+            beginRead: { [weak self] in self?.beginRead(retry: $0) },
+            acceptRead: { [weak self] in self?.acceptRead($0, startedAt: $1) ?? true })
         let subscription = SharedStore.$current.withValue(store) {
             key.subscribe(context: .initialValue(initialValue), subscriber: subscriber)
         }
@@ -299,15 +299,15 @@ final class StoredReference<Value: Sendable>: MutableReference {
     func save(isolation: isolated (any Actor)?) async throws {
         try await outcome { whenDone in
             guard savingKey != nil else { return whenDone(.success(())) }
-            if contents.withLock({ $0.saveQueue.enqueueSave(.userInitiated, whenDone) }) { handOver() }
+            if contents.withLock({ $0.saveQueue.enqueueSave(.userInitiated, whenDone) }) { runSaves() }
         }
     }
 
     /// Hands the pending saves to the key until there are no more.
-    private func handOver() {
-        guard let savingKey, let seen else { return }
+    private func runSaves() {
+        guard let savingKey, let observed else { return }
         while let (save, number, value) = nextSave() {
-            let continuation = SaveContinuation(seen: seen) { [weak self] result in
+            let continuation = SaveContinuation(observed: observed) { [weak self] result in
                 self?.endSave(number, result)
                 for waiter in save.waiters { waiter(result) }
             }
@@ -322,7 +322,7 @@ final class StoredReference<Value: Sendable>: MutableReference {
         let (next, reading) = contents.withLock { contents in
             let next = contents.saveQueue.next().map { ($0, contents.saves.startAttempt(), newest.currentValue) }
             if next != nil { contents.hasFailedSinceSave = false }
-            return (next, next == nil ? contents.waitingReading.take() : nil)
+            return (next, next == nil ? contents.waitingRead.take() : nil)
         }
         reading?()
         return next

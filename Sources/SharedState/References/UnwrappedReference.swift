@@ -11,15 +11,15 @@ final class UnwrappedReader<Value: Sendable>: SharedReference {
         self.last = last
     }
 
-    var value: Value { last.seen(parent.current) }
+    var value: Value { last.update(parent.current) }
     var current: VersionedSnapshot<Value> {
-        let whole = parent.current
-        return VersionedSnapshot(value: last.seen(whole), version: whole.version)
+        let root = parent.current
+        return VersionedSnapshot(value: last.update(root), version: root.version)
     }
     var isLoading: Bool { parent.isLoading }
     var loadError: (any Error)? { parent.loadError }
     var saveError: (any Error)? { parent.saveError }
-    var updates: SharedUpdates<Value> { SharedUpdates(parent.updates) { [last] in last.seen($0) } }
+    var updates: SharedUpdates<Value> { SharedUpdates(parent.updates) { [last] in last.update($0) } }
     var text: String { "\(parent.text)!" }
 
     func load(isolation: isolated (any Actor)?) async throws { try await parent.load(isolation: isolation) }
@@ -36,26 +36,26 @@ final class UnwrappedReference<Value: Sendable>: MutableReference {
         self.last = last
     }
 
-    var value: Value { last.seen(parent.current) }
+    var value: Value { last.update(parent.current) }
     var current: VersionedSnapshot<Value> {
-        let whole = parent.current
-        return VersionedSnapshot(value: last.seen(whole), version: whole.version)
+        let root = parent.current
+        return VersionedSnapshot(value: last.update(root), version: root.version)
     }
     var isLoading: Bool { parent.isLoading }
     var loadError: (any Error)? { parent.loadError }
     var saveError: (any Error)? { parent.saveError }
-    var updates: SharedUpdates<Value> { SharedUpdates(parent.updates) { [last] in last.seen($0) } }
+    var updates: SharedUpdates<Value> { SharedUpdates(parent.updates) { [last] in last.update($0) } }
     var text: String { "\(parent.text)!" }
     @MainActor var operations: OperationScope { parent.operations }
     var key: (any SharedReaderKey<Value>)? { nil }
 
     func change<Result>(saves: Bool, _ body: (inout Value) throws -> Result) rethrows -> Result {
-        try parent.change(saves: saves) { whole in
+        try parent.change(saves: saves) { root in
             // Within the turn: the version is the newest, and the next one is created here.
             let version = parent.current.version
-            var value = last.seen(VersionedSnapshot(value: whole, version: version))
+            var value = last.update(VersionedSnapshot(value: root, version: version))
             let result = try body(&value)
-            if whole != nil { whole = last.seen(VersionedSnapshot(value: value, version: version + 1)) }
+            if root != nil { root = last.update(VersionedSnapshot(value: value, version: version + 1)) }
             return result
         }
     }
@@ -66,19 +66,19 @@ final class UnwrappedReference<Value: Sendable>: MutableReference {
 
 /// The last known value of an optional.
 final class LastKnownValue<Value: Sendable>: Sendable {
-    private let kept: Mutex<VersionedSnapshot<Value>>
+    private let stored: Mutex<VersionedSnapshot<Value>>
 
-    init(_ value: Value, version: UInt64) { kept = Mutex(VersionedSnapshot(value: value, version: version)) }
+    init(_ value: Value, version: UInt64) { stored = Mutex(VersionedSnapshot(value: value, version: version)) }
 
     /// Returns the value, or the last known one. Threads may call this in another order than they have read: an older
     /// value does not replace a newer one.
-    func seen(_ newest: VersionedSnapshot<Value?>) -> Value {
-        guard let value = newest.value else { return kept.withLock { $0.value } }
+    func update(_ newest: VersionedSnapshot<Value?>) -> Value {
+        guard let value = newest.value else { return stored.withLock { $0.value } }
         let new = VersionedSnapshot(value: value, version: newest.version)
         // The old one is released outside the lock.
-        let old = kept.withLock { kept in
-            defer { if kept.version <= new.version { kept = new } }
-            return kept
+        let old = stored.withLock { stored in
+            defer { if stored.version <= new.version { stored = new } }
+            return stored
         }
         withExtendedLifetime(old) {}
         return value

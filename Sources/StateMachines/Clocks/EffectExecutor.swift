@@ -15,10 +15,10 @@ final class EffectExecutor: TaskExecutor {
         var done: UInt64 = 0
     }
 
-    /// The number of jobs after which `rest()` returns although effects still run.
+    /// The number of jobs after which `waitUntilIdle()` returns although effects still run.
     private static let maximumJobs: UInt64 = 10_000
-    /// The time after which `rest()` returns although an effect blocks the thread.
-    private static let patience = Duration.seconds(1)
+    /// The time after which `waitUntilIdle()` returns although an effect blocks the thread.
+    private static let timeout = Duration.seconds(1)
 
     private let state = Monitor(State())
 
@@ -55,33 +55,33 @@ final class EffectExecutor: TaskExecutor {
     /// Returns when each effect has ended or is suspended, and the main actor has no work from effects.
     ///
     /// Returns earlier when the task is cancelled, after 10,000 jobs, and after one second.
-    func rest() async {
+    func waitUntilIdle() async {
         let limit = state.withLock { $0.done } + Self.maximumJobs
-        let deadline = ContinuousClock.now + Self.patience
-        while let received = await idle(limit, deadline) {
-            await Self.letMainActorRun()
-            let isAtRest = state.withLock { !$0.isRunning && $0.received == received || $0.done >= limit }
-            if isAtRest || ContinuousClock.now >= deadline { return }
+        let deadline = ContinuousClock.now + Self.timeout
+        while let received = await waitForIdle(limit, deadline) {
+            await Self.yieldToMainActor()
+            let isIdle = state.withLock { !$0.isRunning && $0.received == received || $0.done >= limit }
+            if isIdle || ContinuousClock.now >= deadline { return }
         }
     }
 
     /// Waits until no job is left, or a limit is reached. Returns the number of received jobs; nil when the task is
     /// cancelled.
-    private func idle(_ limit: UInt64, _ deadline: ContinuousClock.Instant) async -> UInt64? {
-        func look(_ state: inout State) -> UInt64? {
+    private func waitForIdle(_ limit: UInt64, _ deadline: ContinuousClock.Instant) async -> UInt64? {
+        func idleCount(_ state: inout State) -> UInt64? {
             !state.isRunning || state.done >= limit || ContinuousClock.now >= deadline ? state.received : nil
         }
-        if let received = state.withLock({ look(&$0) }) { return Task.isCancelled ? nil : received }
-        let alarm = Task {
+        if let received = state.withLock({ idleCount(&$0) }) { return Task.isCancelled ? nil : received }
+        let timer = Task {
             guard (try? await Task.sleep(until: deadline)) != nil else { return }
             self.state.change { _ in }.woken.resume()
         }
-        defer { alarm.cancel() }
-        return await state.wait { look(&$0) }
+        defer { timer.cancel() }
+        return await state.wait { idleCount(&$0) }
     }
 
     /// Returns when the main actor has run the jobs that were enqueued before.
-    @MainActor private static func letMainActorRun() async { await Task.yield() }
+    @MainActor private static func yieldToMainActor() async { await Task.yield() }
 }
 
 /// Starts a task, on the executor if there is one.

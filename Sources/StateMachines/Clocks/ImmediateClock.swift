@@ -7,13 +7,13 @@ public final class ImmediateClock: Clock, Sendable {
     /// An instant, as on a ``TestClock``.
     public typealias Instant = TestClock.Instant
 
-    private let moment = Mutex(Instant())
+    private let instant = Mutex(Instant())
 
     /// Creates a clock at zero.
     public init() {}
 
     /// The latest deadline of a sleep.
-    public var now: Instant { moment.withLock { $0 } }
+    public var now: Instant { instant.withLock { $0 } }
 
     /// Zero.
     public var minimumResolution: Swift.Duration { .zero }
@@ -21,7 +21,7 @@ public final class ImmediateClock: Clock, Sendable {
     /// Returns at once, after a yield to other tasks. Throws `CancellationError` when the task is cancelled.
     public func sleep(until deadline: Instant, tolerance: Swift.Duration? = nil) async throws {
         try Task.checkCancellation()
-        moment.withLock { $0 = max($0, deadline) }
+        instant.withLock { $0 = max($0, deadline) }
         await Task.yield()
     }
 }

@@ -54,16 +54,16 @@ public final class TestClock: Clock, Sendable {
     }
 
     /// The time for a task outside a test store to sleep again.
-    private let patience: Swift.Duration
+    private let yieldTimeout: Swift.Duration
     private let state: Mutex<State>
 
     /// Creates a clock.
     ///
     /// - Parameter now: the initial instant. Default: zero.
-    public convenience init(now: Instant = Instant()) { self.init(now: now, patience: .milliseconds(20)) }
+    public convenience init(now: Instant = Instant()) { self.init(now: now, yieldTimeout: .milliseconds(20)) }
 
-    init(now: Instant = Instant(), patience: Swift.Duration) {
-        self.patience = patience
+    init(now: Instant = Instant(), yieldTimeout: Swift.Duration) {
+        self.yieldTimeout = yieldTimeout
         state = Mutex(State(now: now))
     }
 
@@ -109,21 +109,21 @@ public final class TestClock: Clock, Sendable {
 
     /// Advances to an instant, like ``advance(by:)``.
     public func advance(to deadline: Instant) async {
-        await letOthersRun { self.sleeperCount > 0 }
-        while let woken = wakeNext(until: deadline) { await letOthersRun(woken) }
+        await yieldToOthers { self.sleeperCount > 0 }
+        while let woken = wakeNext(until: deadline) { await yieldToOthers(woken) }
         state.withLock { $0.now = max($0.now, deadline) }
-        await letOthersRun()
+        await yieldToOthers()
     }
 
     /// Advances until there are no sleepers. A loop that keeps sleeping makes this run forever: cancel it first.
     public func run() async {
-        await letOthersRun { self.sleeperCount > 0 }
-        while let woken = wakeNext(until: nil) { await letOthersRun(woken) }
+        await yieldToOthers { self.sleeperCount > 0 }
+        while let woken = wakeNext(until: nil) { await yieldToOthers(woken) }
     }
 
     /// Throws ``SuspensionError`` when there are sleepers.
     public func checkSuspension() async throws {
-        await letOthersRun()
+        await yieldToOthers()
         let count = sleeperCount
         if count > 0 { throw SuspensionError(suspendedTaskCount: count) }
     }
@@ -154,10 +154,10 @@ public final class TestClock: Clock, Sendable {
     /// Lets waiting tasks run: first the woken ones, background tasks last.
     ///
     /// - Parameter isDone: the condition to stop waiting. The wait is 20 ms at most.
-    private func letOthersRun(_ woken: Sleeper? = nil, until isDone: () -> Bool = { true }) async {
+    private func yieldToOthers(_ woken: Sleeper? = nil, until isDone: () -> Bool = { true }) async {
         while state.withLock({ !$0.woken.isEmpty }) { await Task.yield() }
-        for executor in executors(with: woken?.executor) { await executor.rest() }
-        let end = ContinuousClock.now + patience
+        for executor in executors(with: woken?.executor) { await executor.waitUntilIdle() }
+        let end = ContinuousClock.now + yieldTimeout
         var rounds = 0
         while rounds < 20 || !isDone() && ContinuousClock.now < end {
             await Task.detached(priority: .background) { await Task.yield() }.value
@@ -165,8 +165,8 @@ public final class TestClock: Clock, Sendable {
         }
     }
 
-    private func letOthersRun(_ woken: Sleeper) async {
-        await letOthersRun(woken) {
+    private func yieldToOthers(_ woken: Sleeper) async {
+        await yieldToOthers(woken) {
             // The state of another task is unknown: it may be suspended elsewhere, or have ended.
             woken.executor != nil || state.withLock { $0.sleepers.values.contains { $0.task == woken.task } }
         }

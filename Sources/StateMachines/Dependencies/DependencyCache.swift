@@ -46,10 +46,10 @@ extension DependencyCache {
             return tests.withLock { tests in
                 if let known = tests.values[test.id] { return known }
                 if tests.order.count == testLimit { tests.values[tests.order.removeFirst()] = nil }
-                let made = DependencyCache()
-                tests.values[test.id] = made
+                let cache = DependencyCache()
+                tests.values[test.id] = cache
                 tests.order.append(test.id)
-                return made
+                return cache
             }
         }
     #else
@@ -59,7 +59,7 @@ extension DependencyCache {
 
 /// The live values, each created once per process.
 enum LiveDependencyCache {
-    private static let made = DependencyCache()
+    private static let cache = DependencyCache()
 
     static func value<Key: TestDependencyKey>(of key: Key.Type) -> Key.Value {
         guard let live = key as? any DependencyKey.Type, let box = box(of: live) as? DependencyValueBox<Key> else {
@@ -71,6 +71,6 @@ enum LiveDependencyCache {
     }
 
     private static func box<Key: DependencyKey>(of key: Key.Type) -> any DependencyBox {
-        DependencyValueBox<Key>(value: made.value(of: key) { key.liveValue })
+        DependencyValueBox<Key>(value: cache.value(of: key) { key.liveValue })
     }
 }

@@ -8,7 +8,7 @@ public struct DependencyValues: Sendable {
     private var values: [ObjectIdentifier: any DependencyBox] = [:]
     private var ownContext: DependencyContext?
     /// The test values created so far; nil where their lifetime is unknown.
-    private var made: DependencyCache?
+    private var cache: DependencyCache?
     private var ownThrottles: ThrottleRegistry?
     /// The path in the tree of reducers at which effects are created.
     private(set) var path: [AnyID] = []
@@ -42,8 +42,10 @@ public struct DependencyValues: Sendable {
             case .test:
                 // A value that is only read to be changed is not stored, because a later use of it would not be
                 // reported.
-                guard !Self.isPreparing, let made = made ?? DependencyCache.ofRunningTest else { return key.testValue }
-                return made.value(of: key) { key.testValue }
+                guard !Self.isPreparing, let cache = cache ?? DependencyCache.ofRunningTest else {
+                    return key.testValue
+                }
+                return cache.value(of: key) { key.testValue }
             case .live: return LiveDependencyCache.value(of: key)
             }
         }
@@ -53,15 +55,15 @@ public struct DependencyValues: Sendable {
     /// Returns the same values, with test values that are created once from here on.
     func keepingTestValues() -> DependencyValues {
         var values = self
-        if values.made == nil { values.made = DependencyCache.ofRunningTest ?? DependencyCache() }
+        if values.cache == nil { values.cache = DependencyCache.ofRunningTest ?? DependencyCache() }
         return values
     }
 
     /// Returns the values, overridden by those of `newer`.
     func overridden(by newer: DependencyValues) -> DependencyValues {
-        if values.isEmpty, ownContext == nil, made == nil { return newer }
+        if values.isEmpty, ownContext == nil, cache == nil { return newer }
         var result = newer
-        result.made = newer.made ?? made
+        result.cache = newer.cache ?? cache
         if result.values.isEmpty {
             result.values = values
         } else {
@@ -78,9 +80,9 @@ public struct DependencyValues: Sendable {
         return values
     }
 
-    static func within<Result>(_ station: [AnyID], _ work: () -> Result) -> Result {
+    static func withPath<Result>(_ path: [AnyID], _ work: () -> Result) -> Result {
         var values = current
-        values.path += station
+        values.path += path
         return $current.withValue(values, operation: work)
     }
 

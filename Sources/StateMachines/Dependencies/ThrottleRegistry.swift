@@ -35,13 +35,13 @@ final class ThrottleRegistry: Sendable {
         var waiting: Waiting?
 
         /// True if an effect waits and was not cancelled.
-        var isAwaited: Bool { waiting.map { !$0.mark.isSet } ?? false }
+        var isAwaited: Bool { waiting.map { !$0.flag.isSet } ?? false }
     }
 
     /// An effect that waits for the end of an interval.
     private struct Waiting {
         let ticket: UInt64
-        let mark: CancellationFlag
+        let flag: CancellationFlag
     }
 
     /// The entries of throttled effects, under the lock.
@@ -59,9 +59,9 @@ final class ThrottleRegistry: Sendable {
 
     /// Decides whether an effect starts, waits or is dropped.
     ///
-    /// - Parameter mark: Set when the effect is cancelled. A cancelled waiting effect no longer delays another.
+    /// - Parameter flag: Set when the effect is cancelled. A cancelled waiting effect no longer delays another.
     func startEffect(
-        _ id: EffectID, _ interval: Duration, latest: Bool, _ clock: any Clock<Duration>, _ mark: CancellationFlag
+        _ id: EffectID, _ interval: Duration, latest: Bool, _ clock: any Clock<Duration>, _ flag: CancellationFlag
     ) -> Decision {
         let key = Key(id)
         let elapsed = Self.elapsed(by: clock)
@@ -83,7 +83,7 @@ final class ThrottleRegistry: Sendable {
                 guard entry.number == known[key]?.number else { return nil }
                 guard latest || !entry.isAwaited else { return .drop }
                 let ticket = state.next()
-                state.entries[key]?.waiting = Waiting(ticket: ticket, mark: mark)
+                state.entries[key]?.waiting = Waiting(ticket: ticket, flag: flag)
                 return .wait(max(.zero, entry.interval - times[key, default: .zero]), ticket: ticket)
             }
             // Entries removed under the lock are released here, with their clocks' instants.

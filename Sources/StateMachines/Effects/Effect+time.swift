@@ -36,8 +36,8 @@ extension Effect {
         let values = DependencyValues.current
         let (clock, throttles) = (clock ?? values.continuousClock, values.throttles)
         let key = EffectID(id)
-        let gate = EffectGate { mark in
-            switch throttles.startEffect(key, interval, latest: latest, clock, mark) {
+        let gate = EffectGate { flag in
+            switch throttles.startEffect(key, interval, latest: latest, clock, flag) {
             case .go: .go
             case .drop: .drop
             case .wait(let remaining, let ticket):

@@ -89,27 +89,27 @@ typealias Deliver<Action> = @Sendable (Action, EffectLifetime) async -> (@Sendab
 /// A call returns when the action has been reduced. After the cancellation of the effect it does nothing.
 public struct Send<Action: Sendable>: Sendable {
     private let deliver: Deliver<Action>
-    private let life: EffectLifetime
+    private let lifetime: EffectLifetime
 
-    init(_ life: EffectLifetime, _ deliver: @escaping Deliver<Action>) {
+    init(_ lifetime: EffectLifetime, _ deliver: @escaping Deliver<Action>) {
         self.deliver = deliver
-        self.life = life
+        self.lifetime = lifetime
     }
 
     /// Returns a sender of other actions. Nil results are not sent.
     func from<Other: Sendable>(_ transform: @escaping @Sendable (Other) -> Action?) -> Send<Other> {
-        Send<Other>(life) { [deliver] action, life in
+        Send<Other>(lifetime) { [deliver] action, lifetime in
             guard let action = transform(action) else { return nil }
-            return await deliver(action, life)
+            return await deliver(action, lifetime)
         }
     }
 
     /// Sends an action. Returns when it has been reduced; after the cancellation of the effect at once, without
     /// sending.
     nonisolated(nonsending) public func callAsFunction(_ action: Action) async {
-        guard !life.isOver else { return }
-        life.check(action)
-        let goesOn = await deliver(action, life)
-        goesOn?()
+        guard !lifetime.isOver else { return }
+        lifetime.check(action)
+        let resume = await deliver(action, lifetime)
+        resume?()
     }
 }

@@ -9,11 +9,11 @@ struct QueuedAction<Action> {
     init(_ action: Action, _ group: EffectGroup?) {
         self.action = action
         self.group = group
-        if let group, group.isForLater { group.actionWaits() }
+        if let group, group.isDeferred { group.countWaitingAction() }
     }
 
-    func isReduced() {
-        if let group, group.isForLater { group.actionReduced() }
+    func markReduced() {
+        if let group, group.isDeferred { group.countReducedAction() }
     }
 }
 
@@ -25,7 +25,7 @@ final class EffectGroup: Sendable {
     /// A task of the group, with the marks that its cancellation sets.
     private struct Member: Sendable {
         let task: Task<Void, Never>
-        let marks: [CancellationFlag]
+        let flags: [CancellationFlag]
     }
 
     /// The members of a group. Usually there is only one, which needs no table.
@@ -60,17 +60,17 @@ final class EffectGroup: Sendable {
     let registry: any EffectRegistry
     var owner: ObjectIdentifier { ObjectIdentifier(registry) }
     /// True if a caller may wait for the group before its action has been reduced.
-    let isForLater: Bool
+    let isDeferred: Bool
     private let contents = Mutex(Contents())
 
-    init(of registry: any EffectRegistry, isForLater: Bool = false) {
+    init(of registry: any EffectRegistry, isDeferred: Bool = false) {
         self.registry = registry
-        self.isForLater = isForLater
+        self.isDeferred = isDeferred
     }
 
-    func actionWaits() { contents.withLock { $0.waitingActions += 1 } }
+    func countWaitingAction() { contents.withLock { $0.waitingActions += 1 } }
 
-    func actionReduced() {
+    func countReducedAction() {
         let sleepers = contents.withLock { contents in
             contents.waitingActions -= 1
             guard contents.waitingActions == 0 else { return [CheckedContinuation<Void, Never>]() }
@@ -83,9 +83,9 @@ final class EffectGroup: Sendable {
     /// Adds a task.
     ///
     /// - Returns: whether the group is cancelled. The caller then cancels the task without holding a lock.
-    func addTask(_ task: Task<Void, Never>, _ marks: [CancellationFlag], _ number: UInt64) -> Bool {
+    func addTask(_ task: Task<Void, Never>, _ flags: [CancellationFlag], _ number: UInt64) -> Bool {
         contents.withLock { contents in
-            contents.members.insert(Member(task: task, marks: marks), number)
+            contents.members.insert(Member(task: task, flags: flags), number)
             return contents.isCancelled
         }
     }
@@ -101,7 +101,7 @@ final class EffectGroup: Sendable {
             return contents.members.all
         }
         for member in members {
-            for mark in member.marks { mark.set() }
+            for flag in member.flags { flag.set() }
             member.task.cancel()
         }
     }

@@ -31,21 +31,21 @@ final class EffectLifetime: Sendable {
 final class EffectDelivery: Sendable {
     @TaskLocal private static var current: EffectDelivery?
 
-    private let life: EffectLifetime
+    private let lifetime: EffectLifetime
     private let isTaken = Atomic(false)
 
-    private init(_ life: EffectLifetime) { self.life = life }
+    private init(_ lifetime: EffectLifetime) { self.lifetime = lifetime }
 
-    static func bring(_ life: EffectLifetime, _ work: () async -> Void) async {
-        await $current.withValue(EffectDelivery(life), operation: work)
+    static func withCurrent(_ lifetime: EffectLifetime, _ work: () async -> Void) async {
+        await $current.withValue(EffectDelivery(lifetime), operation: work)
     }
 
     /// Returns the effect whose action this `send` is; nil for a `send` from other code, including other code of the
     /// owner on the same path.
     static func takeEffect(by registry: any EffectRegistry) -> EffectLifetime? {
-        guard let current, current.life.group.owner == ObjectIdentifier(registry),
+        guard let current, current.lifetime.group.owner == ObjectIdentifier(registry),
             !current.isTaken.exchange(true, ordering: .relaxed)
         else { return nil }
-        return current.life
+        return current.lifetime
     }
 }

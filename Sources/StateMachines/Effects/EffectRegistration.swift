@@ -12,7 +12,7 @@ final class EffectRegistration: Sendable {
     /// The state and its marks, under the lock.
     private struct Contents {
         var state = State.waiting
-        var marks: [CancellationFlag] = []
+        var flags: [CancellationFlag] = []
     }
 
     let id: EffectID
@@ -25,7 +25,7 @@ final class EffectRegistration: Sendable {
     }
 
     /// Adds a mark that the cancellation sets.
-    func addFlag(_ mark: CancellationFlag) { contents.withLock { $0.marks.append(mark) } }
+    func addFlag(_ flag: CancellationFlag) { contents.withLock { $0.flags.append(flag) } }
 
     /// Starts the work, unless it was cancelled while it waited.
     func start(
@@ -55,12 +55,12 @@ final class EffectRegistration: Sendable {
     }
 
     func cancel() {
-        let (cancel, marks) = contents.withLock { contents -> ((@Sendable () -> Void)?, [CancellationFlag]) in
+        let (cancel, flags) = contents.withLock { contents -> ((@Sendable () -> Void)?, [CancellationFlag]) in
             defer { contents.state = .cancelled }
-            if case .running(let cancel) = contents.state { return (cancel, contents.marks) }
-            return (nil, contents.marks)
+            if case .running(let cancel) = contents.state { return (cancel, contents.flags) }
+            return (nil, contents.flags)
         }
-        for mark in marks { mark.set() }
+        for flag in flags { flag.set() }
         // Outside the lock: this runs the cancellation handlers of the work.
         cancel?()
     }

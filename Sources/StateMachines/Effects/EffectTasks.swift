@@ -7,7 +7,7 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
     /// A running effect, with the action that caused it.
     private struct Running: Sendable {
         let task: Task<Void, Never>
-        let marks: [CancellationFlag]
+        let flags: [CancellationFlag]
         let origin: Action
     }
 
@@ -16,7 +16,7 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
         let effect: PlannedEffect<Action>
         var registrations: [EffectRegistration] = []
         /// The marks of its gates.
-        var marks: [CancellationFlag] = []
+        var flags: [CancellationFlag] = []
     }
 
     /// The running effects and the registrations, under the lock.
@@ -61,10 +61,10 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
         deliver: @escaping Deliver<Action>
     ) {
         let plan = plan(effect)
-        guard let rest = advance(plan.effect, group, &queue) else { return remove(plan.registrations) }
+        guard let remaining = advance(plan.effect, group, &queue) else { return remove(plan.registrations) }
         let joined = group ?? EffectGroup(of: self)
         group = joined
-        start(rest, of: plan, from: origin, joined, deliver)
+        start(remaining, of: plan, from: origin, joined, deliver)
     }
 
     /// Cancels all effects, and prevents further starts.
@@ -81,7 +81,7 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
         }
         // Outside the lock: cancellation runs the handlers of the effects.
         for effect in running {
-            for mark in effect.marks { mark.set() }
+            for flag in effect.flags { flag.set() }
             effect.task.cancel()
         }
         // A task that an effect has left behind may run them.
@@ -93,9 +93,9 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
     private func plan(_ effect: Effect<Action>) -> Plan {
         if case .run(let work) = effect.operation { return Plan(effect: .run(work)) }
         var registrations: [EffectRegistration] = []
-        var marks: [CancellationFlag] = []
+        var flags: [CancellationFlag] = []
         /// The registrations around the current part.
-        var around: [EffectRegistration] = []
+        var enclosing: [EffectRegistration] = []
         var order = 0
         let number = contents.withLock { contents in
             contents.lastPlan += 1
@@ -112,17 +112,17 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
                 order += 1
                 let registration = EffectRegistration(id: id, position: EffectPosition(plan: number, order: order))
                 registrations.append(registration)
-                around.append(registration)
-                defer { around.removeLast() }
+                enclosing.append(registration)
+                defer { enclosing.removeLast() }
                 return .cancellable(plan(effect), registration, cancelInFlight: cancelInFlight)
             case .cancel(let id):
                 order += 1
                 return .cancel(id, EffectPosition(plan: number, order: order))
             case .gated(let effect, let gate):
-                let mark = CancellationFlag()
-                for registration in around { registration.addFlag(mark) }
-                marks.append(mark)
-                return .gated(plan(effect), gate, mark)
+                let flag = CancellationFlag()
+                for registration in enclosing { registration.addFlag(flag) }
+                flags.append(flag)
+                return .gated(plan(effect), gate, flag)
             }
         }
         let planned = plan(effect)
@@ -133,7 +133,7 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
                 }
             }
         }
-        return Plan(effect: planned, registrations: registrations, marks: marks)
+        return Plan(effect: planned, registrations: registrations, flags: flags)
     }
 
     private func remove(_ registrations: [EffectRegistration]) {
@@ -186,8 +186,8 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
     ) -> PlannedEffect<Action>? {
         switch plan {
         case .run, .waiting: return plan
-        case .gated(let part, let gate, let mark):
-            switch gate.decide(mark) {
+        case .gated(let part, let gate, let flag):
+            switch gate.decide(flag) {
             case .go: return advance(part, group, &queue)
             case .drop: return nil
             case .wait(let wait): return .waiting(part, wait)
@@ -199,15 +199,15 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
             cancel(id, from: position)
             return nil
         case .merge(let parts):
-            var rest: [PlannedEffect<Action>] = []
+            var remaining: [PlannedEffect<Action>] = []
             for part in parts {
-                if let left = advance(part, group, &queue) { rest.append(left) }
+                if let remainder = advance(part, group, &queue) { remaining.append(remainder) }
             }
-            return rest.count > 1 ? .merge(rest) : rest.first
+            return remaining.count > 1 ? .merge(remaining) : remaining.first
         case .concatenate(let parts):
             for (index, part) in parts.enumerated() {
-                guard let left = advance(part, group, &queue) else { continue }
-                return index + 1 < parts.count ? .concatenate([left] + parts[(index + 1)...]) : left
+                guard let remainder = advance(part, group, &queue) else { continue }
+                return index + 1 < parts.count ? .concatenate([remainder] + parts[(index + 1)...]) : remainder
             }
             return nil
         case .cancellable(let part, let registration, let cancelInFlight):
@@ -220,7 +220,7 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
         _ effect: PlannedEffect<Action>, of plan: Plan, from origin: Action, _ group: EffectGroup,
         _ deliver: @escaping Deliver<Action>
     ) {
-        let (registrations, marks) = (plan.registrations, plan.marks)
+        let (registrations, flags) = (plan.registrations, plan.flags)
         // The task, and whether it must be cancelled at once; nil when nothing was started.
         let started = contents.withLock { contents -> (Task<Void, Never>, Bool)? in
             guard !contents.isClosed else { return nil }
@@ -239,11 +239,11 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
                 registration.map { $0.start(on: executor, priority: work.priority, body) }
                 ?? startTask(on: executor, priority: work.priority, body)
             guard let task else { return nil }
-            contents.running[number] = Running(task: task, marks: marks, origin: origin)
-            return (task, group.addTask(task, marks, number))
+            contents.running[number] = Running(task: task, flags: flags, origin: origin)
+            return (task, group.addTask(task, flags, number))
         }
         let isCancelled = started?.1 ?? true
-        if isCancelled { for mark in marks { mark.set() } }
+        if isCancelled { for flag in flags { flag.set() } }
         guard let (task, _) = started else { return remove(registrations) }
         if isCancelled { task.cancel() }
     }
@@ -262,19 +262,19 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
         guard !Task.isCancelled else { return }
         switch effect {
         case .send(let action):
-            let goesOn = await deliver(action, EffectLifetime(group, .unknown))
-            goesOn?()
+            let resume = await deliver(action, EffectLifetime(group, .unknown))
+            resume?()
         case .run(let work):
-            let life = EffectLifetime(group, work.location)
+            let lifetime = EffectLifetime(group, work.location)
             await withTaskCancellationHandler {
-                await work.run(Send(life, deliver))
+                await work.run(Send(lifetime, deliver))
             } onCancel: {
-                life.cancel()
+                lifetime.cancel()
             }
-            life.markEnded()
+            lifetime.markEnded()
         case .cancel(let id, let position): cancel(id, from: position)
-        case .gated(let part, let gate, let mark):
-            switch gate.decide(mark) {
+        case .gated(let part, let gate, let flag):
+            switch gate.decide(flag) {
             case .go: await perform(part, group, deliver)
             case .drop: break
             case .wait(let wait): await perform(.waiting(part, wait), group, deliver)

@@ -50,11 +50,11 @@ public final class EmbeddedReducer<State, Action: Sendable> {
     public func send(
         _ action: Action, to state: inout State, deliver: @escaping @Sendable (Action) async -> Void
     ) -> StoreTask {
-        let life = EffectDelivery.takeEffect(by: effects)
-        if let life, life.isOver { return StoreTask(life.group) }
-        return send(action, to: &state, in: life?.group) {
-            { action, life in
-                await EffectDelivery.bring(life) { await deliver(action) }
+        let lifetime = EffectDelivery.takeEffect(by: effects)
+        if let lifetime, lifetime.isOver { return StoreTask(lifetime.group) }
+        return send(action, to: &state, in: lifetime?.group) {
+            { action, lifetime in
+                await EffectDelivery.withCurrent(lifetime) { await deliver(action) }
                 return nil
             }
         }
@@ -80,9 +80,9 @@ public final class EmbeddedReducer<State, Action: Sendable> {
                 if next.group == nil {
                     perform(next.action, &state, &group, deliver)
                 } else {
-                    var own = next.group
-                    perform(next.action, &state, &own, deliver)
-                    next.isReduced()
+                    var nextGroup = next.group
+                    perform(next.action, &state, &nextGroup, deliver)
+                    next.markReduced()
                 }
             }
             return StoreTask(group)
@@ -90,7 +90,7 @@ public final class EmbeddedReducer<State, Action: Sendable> {
     }
 
     func enqueue(_ action: Action, in group: EffectGroup?) -> StoreTask {
-        let group = group ?? EffectGroup(of: effects, isForLater: true)
+        let group = group ?? EffectGroup(of: effects, isDeferred: true)
         queue.append(QueuedAction(action, group))
         isQueueEmpty = false
         return StoreTask(group)

@@ -5,8 +5,8 @@ public actor ReducerHost<State: Sendable, Action: Sendable> {
     /// The state after the last action. ``states()`` provides each change.
     public private(set) var state: State
     private let machine: EmbeddedReducer<State, Action>
-    private var watchers: [UInt64: AsyncStream<State>.Continuation] = [:]
-    private var lastWatcher: UInt64 = 0
+    private var observers: [UInt64: AsyncStream<State>.Continuation] = [:]
+    private var lastObserver: UInt64 = 0
 
     /// Creates a host.
     ///
@@ -31,7 +31,7 @@ public actor ReducerHost<State: Sendable, Action: Sendable> {
     }
 
     deinit {
-        for watcher in watchers.values { watcher.finish() }
+        for observer in observers.values { observer.finish() }
     }
 
     /// Reduces an action and starts its effects.
@@ -40,35 +40,35 @@ public actor ReducerHost<State: Sendable, Action: Sendable> {
 
     private func send(_ action: Action, in group: EffectGroup?) -> StoreTask {
         let task = machine.send(action, to: &state, in: group) {
-            { [weak self] action, life in
-                await self?.receive(action, life)
+            { [weak self] action, lifetime in
+                await self?.receive(action, lifetime)
                 return nil
             }
         }
-        for watcher in watchers.values { watcher.yield(state) }
+        for observer in observers.values { observer.yield(state) }
         return task
     }
 
-    private func receive(_ action: Action, _ life: EffectLifetime) {
+    private func receive(_ action: Action, _ lifetime: EffectLifetime) {
         // Checked here: it may have been cancelled on the way.
-        if !life.isOver { _ = send(action, in: life.group) }
+        if !lifetime.isOver { _ = send(action, in: lifetime.group) }
     }
 
     /// Returns a stream of the state now and after each action. A slow reader gets the newest one. It ends when the
     /// host is released.
     public func states() -> AsyncStream<State> {
-        lastWatcher += 1
-        let number = lastWatcher
-        let (stream, watcher) = AsyncStream.makeStream(of: State.self, bufferingPolicy: .bufferingNewest(1))
-        watcher.yield(state)
-        watcher.onTermination = { [weak self] _ in
-            Task { await self?.removeWatcher(number) }
+        lastObserver += 1
+        let number = lastObserver
+        let (stream, observer) = AsyncStream.makeStream(of: State.self, bufferingPolicy: .bufferingNewest(1))
+        observer.yield(state)
+        observer.onTermination = { [weak self] _ in
+            Task { await self?.removeObserver(number) }
         }
-        watchers[number] = watcher
+        observers[number] = observer
         return stream
     }
 
-    private func removeWatcher(_ number: UInt64) { watchers[number] = nil }
+    private func removeObserver(_ number: UInt64) { observers[number] = nil }
 }
 
 /// The host of a reducer.

@@ -101,10 +101,10 @@ private final class StoreCore<State, Action: Sendable> {
     private let observers: StateObservers<State>
     private var isNotifying = false
     /// The actions that observers sent during a notification.
-    private var late: [QueuedAction<Action>] = []
-    private var isLate = false
-    private lazy var deliver: Deliver<Action> = { [weak self] action, life in
-        await self?.receive(action, life)
+    private var deferred: [QueuedAction<Action>] = []
+    private var hasDeferred = false
+    private lazy var deliver: Deliver<Action> = { [weak self] action, lifetime in
+        await self?.receive(action, lifetime)
         return nil
     }
 
@@ -119,24 +119,24 @@ private final class StoreCore<State, Action: Sendable> {
     func send(_ action: Action, in group: EffectGroup?) -> StoreTask {
         if machine.isReducing { return machine.enqueue(action, in: group) }
         if isNotifying {
-            let group = group ?? EffectGroup(of: machine.effects, isForLater: true)
-            late.append(QueuedAction(action, group))
-            isLate = true
+            let group = group ?? EffectGroup(of: machine.effects, isDeferred: true)
+            deferred.append(QueuedAction(action, group))
+            hasDeferred = true
             return StoreTask(group)
         }
         let task = reduce(action, in: group)
-        while isLate {
-            let next = late.removeFirst()
-            isLate = !late.isEmpty
+        while hasDeferred {
+            let next = deferred.removeFirst()
+            hasDeferred = !deferred.isEmpty
             _ = reduce(next.action, in: next.group)
-            next.isReduced()
+            next.markReduced()
         }
         return task
     }
 
-    private func receive(_ action: Action, _ life: EffectLifetime) {
+    private func receive(_ action: Action, _ lifetime: EffectLifetime) {
         // Checked here: it may have been cancelled on the way.
-        if !life.isOver { _ = send(action, in: life.group) }
+        if !lifetime.isOver { _ = send(action, in: lifetime.group) }
     }
 
     private func reduce(_ action: Action, in group: EffectGroup?) -> StoreTask {

@@ -20,10 +20,10 @@ func reportIssue(_ message: String, at location: CodeLocation) {
     if let sink = IssueSink.current { return sink(message) }
     #if DEBUG && canImport(Testing)
         if Test.current != nil || TestLibrary.isSwiftTestingAlone {
-            let place = SourceLocation(
+            let sourceLocation = SourceLocation(
                 fileID: "\(location.fileID)", filePath: "\(location.filePath)", line: Int(location.line),
                 column: Int(location.column))
-            Issue.record(Comment(rawValue: message), sourceLocation: place)
+            Issue.record(Comment(rawValue: message), sourceLocation: sourceLocation)
             return
         }
     #endif
@@ -42,11 +42,11 @@ func showSkipped(_ message: String, at location: CodeLocation) {
     if let sink = IssueSink.current { return sink("(skipped) \(message)") }
     #if DEBUG && canImport(Testing)
         if Test.current != nil {
-            let place = SourceLocation(
+            let sourceLocation = SourceLocation(
                 fileID: "\(location.fileID)", filePath: "\(location.filePath)", line: Int(location.line),
                 column: Int(location.column))
-            return withKnownIssue("skipped", sourceLocation: place) {
-                Issue.record(Comment(rawValue: message), sourceLocation: place)
+            return withKnownIssue("skipped", sourceLocation: sourceLocation) {
+                Issue.record(Comment(rawValue: message), sourceLocation: sourceLocation)
             }
         }
     #endif

@@ -66,12 +66,12 @@ final class ElementHandoff<Element: Sendable>: Sendable {
     }
 
     private let contents = Mutex(Contents())
-    private let room = AsyncBinarySemaphore()
+    private let slotFree = AsyncBinarySemaphore()
     private let elementAvailable = AsyncBinarySemaphore(value: false)
 
     /// Stores the element when there is room. When the task is cancelled, the element is dropped.
     func put(_ element: Element) async {
-        guard (try? await room.waitCancelable()) != nil else { return }
+        guard (try? await slotFree.waitCancelable()) != nil else { return }
         contents.withLock { $0.element = element }
         elementAvailable.signalNow()
     }
@@ -79,7 +79,7 @@ final class ElementHandoff<Element: Sendable>: Sendable {
     /// Ends the elements.
     func finish() async {
         // A reader first takes the remaining element. If this task is cancelled, that is dropped.
-        let isRead = (try? await room.waitCancelable()) != nil
+        let isRead = (try? await slotFree.waitCancelable()) != nil
         contents.withLock { contents in
             contents.isFinished = true
             if !isRead { contents.element = nil }
@@ -96,7 +96,7 @@ final class ElementHandoff<Element: Sendable>: Sendable {
         }
         // Other readers may wait for the end, too.
         if isFinished { elementAvailable.signalNow() }
-        if element != nil { room.signalNow() }
+        if element != nil { slotFree.signalNow() }
         return element
     }
 }

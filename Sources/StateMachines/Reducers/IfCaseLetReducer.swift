@@ -13,7 +13,7 @@ extension Reducer where State: CasePathable {
         column: UInt = #column
     ) -> IfCaseLetReducer<Self, Child> where Child.State == ChildState, Child.Action == ChildAction {
         IfCaseLetReducer(
-            parent: self, state: AnyCasePath(state), station: CasePosition(state), action: AnyCasePath(action),
+            parent: self, state: AnyCasePath(state), position: CasePosition(state), action: AnyCasePath(action),
             child: child(), location: CodeLocation(fileID, filePath, line, column))
     }
 }
@@ -24,14 +24,14 @@ public struct IfCaseLetReducer<Parent: Reducer, Child: Reducer>: Reducer {
     public typealias Body = Never
     let parent: Parent
     let state: AnyCasePath<Parent.State, Child.State>
-    let station: CasePosition
+    let position: CasePosition
     let action: AnyCasePath<Parent.Action, Child.Action>
     let child: Child
     let location: CodeLocation
 
     /// Runs the child, then the parent, and cancels the child's effects if it no longer exists after that.
     public func reduce(into state: inout Parent.State, action: Parent.Action) -> Effect<Parent.Action> {
-        let scope = EffectScope(station)
+        let scope = EffectScope(position)
         let first = ChildIdentity(self.state.extract(state))
         let childEffect = reduceChild(into: &state, action: action, in: scope)
         let second = childEffect == nil ? first : ChildIdentity(self.state.extract(state))

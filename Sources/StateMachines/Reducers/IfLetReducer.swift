@@ -60,19 +60,19 @@ public struct IfLetReducer<Parent: Reducer, Child: Reducer>: Reducer {
 
 /// The identity of a child, as far as its state contains it.
 enum ChildIdentity: Equatable {
-    case nobody
-    case somebody
+    case none
+    case unnamed
     case named(AnyHashable)
 
     init<State>(_ state: State?) {
         func id(_ value: some Identifiable) -> AnyHashable { AnyHashable(value.id) }
         guard let state else {
-            self = .nobody
+            self = .none
             return
         }
-        self = (state as? any Identifiable).map { .named(id($0)) } ?? .somebody
+        self = (state as? any Identifiable).map { .named(id($0)) } ?? .unnamed
     }
 
     /// Returns true if there was another child before.
-    func replaces(_ other: Self) -> Bool { other != .nobody && self != other }
+    func replaces(_ other: Self) -> Bool { other != .none && self != other }
 }

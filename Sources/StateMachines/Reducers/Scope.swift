@@ -8,7 +8,7 @@ public struct Scope<ParentState, ParentAction: Sendable, Child: Reducer>: Reduce
         case enumCase(AnyCasePath<ParentState, Child.State>, CodeLocation)
     }
 
-    private let part: StatePath
+    private let statePath: StatePath
     private let action: AnyCasePath<ParentAction, Child.Action>
     private let child: Child
 
@@ -24,7 +24,7 @@ public struct Scope<ParentState, ParentAction: Sendable, Child: Reducer>: Reduce
         action: CaseKeyPath<ParentAction, ChildAction>,
         @ReducerBuilder<ChildState, ChildAction> child: () -> Child
     ) where Child.State == ChildState, Child.Action == ChildAction {
-        part = .property(state)
+        statePath = .property(state)
         self.action = AnyCasePath(action)
         self.child = child()
     }
@@ -45,7 +45,7 @@ public struct Scope<ParentState, ParentAction: Sendable, Child: Reducer>: Reduce
         fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
         column: UInt = #column
     ) where Child.State == ChildState, Child.Action == ChildAction, ParentState: CasePathable {
-        part = .enumCase(AnyCasePath(state), CodeLocation(fileID, filePath, line, column))
+        statePath = .enumCase(AnyCasePath(state), CodeLocation(fileID, filePath, line, column))
         self.action = AnyCasePath(action)
         self.child = child()
     }
@@ -67,7 +67,7 @@ public struct Scope<ParentState, ParentAction: Sendable, Child: Reducer>: Reduce
     /// Runs the child for its actions. Other actions have no effect.
     public func reduce(into state: inout ParentState, action: ParentAction) -> Effect<ParentAction> {
         guard let childAction = self.action.extract(action) else { return .none }
-        switch part {
+        switch statePath {
         case .property(let path):
             return child.reduce(into: &state[keyPath: path], action: childAction).map(self.action.embed)
         case .enumCase(let path, let location):

@@ -15,7 +15,7 @@ final class PendingAssertions<State, Action: Sendable> {
     }
 
     /// The part that the release of the test store inspects, in any isolation.
-    let open: PendingAssertionCount<Action>
+    let counts: PendingAssertionCounts<Action>
     private(set) var received: [Entry] = []
     /// The last action that the test sent.
     private(set) var sent: Entry?
@@ -25,7 +25,7 @@ final class PendingAssertions<State, Action: Sendable> {
     /// The number of received actions, from the first, that were reported as not received in time.
     private var reportedCount = 0
 
-    init(_ open: PendingAssertionCount<Action>) { self.open = open }
+    init(_ counts: PendingAssertionCounts<Action>) { self.counts = counts }
 
     /// Marks the next recorded action as sent by the test.
     func beginSending() { isSending = true }
@@ -38,7 +38,7 @@ final class PendingAssertions<State, Action: Sendable> {
             sent = entry
         } else {
             received.append(entry)
-            open.actions.withLock { $0.append(action) }
+            counts.actions.withLock { $0.append(action) }
         }
     }
 
@@ -46,7 +46,7 @@ final class PendingAssertions<State, Action: Sendable> {
     func takeUnreported() -> [Action] {
         let actions = received.dropFirst(reportedCount).map(\.action)
         reportedCount = received.count
-        open.actions.withLock { $0.removeAll() }
+        counts.actions.withLock { $0.removeAll() }
         return actions
     }
 
@@ -57,23 +57,23 @@ final class PendingAssertions<State, Action: Sendable> {
         received.removeFirst(count)
         let unreportedCount = max(0, count - reportedCount)
         reportedCount -= count - unreportedCount
-        open.actions.withLock { $0.removeFirst(unreportedCount) }
+        counts.actions.withLock { $0.removeFirst(unreportedCount) }
         return last
     }
 }
 
-/// The part of a ledger that may be read in any isolation.
-final class PendingAssertionCount<Action: Sendable>: Sendable {
+/// The part of the pending assertions that may be read in any isolation.
+final class PendingAssertionCounts<Action: Sendable>: Sendable {
     let actions = Mutex<[Action]>([])
     /// The numbers of actions whose effects have not continued after sending them.
     let sending = Mutex<Set<UInt64>>([])
     func isSending(_ number: UInt64) -> Bool { sending.withLock { $0.contains(number) } }
     let exhaustivity = Mutex(Exhaustivity.on)
     /// The current location of the test, at which unasserted actions are reported.
-    private let place: Mutex<CodeLocation>
+    private let lastLocation: Mutex<CodeLocation>
 
-    init(at location: CodeLocation) { place = Mutex(location) }
+    init(at location: CodeLocation) { lastLocation = Mutex(location) }
 
-    var location: CodeLocation { place.withLock { $0 } }
-    func reached(_ location: CodeLocation) { place.withLock { $0 = location } }
+    var location: CodeLocation { lastLocation.withLock { $0 } }
+    func setLocation(_ location: CodeLocation) { lastLocation.withLock { $0 = location } }
 }

@@ -57,11 +57,11 @@ extension TestStore {
         column: UInt = #column
     ) async {
         let location = CodeLocation(fileID, filePath, line, column)
-        open.reached(location)
+        counts.setLocation(location)
         let isFinished = await wait(timeout) { effects.origins.isEmpty }
         if !isFinished { reportIssue(Self.unfinished(effects.origins, "after waiting for them"), at: location) }
-        guard !ledger.received.isEmpty else { return }
-        let actions = ledger.takeUnreported()
+        guard !assertions.received.isEmpty else { return }
+        let actions = assertions.takeUnreported()
         if !actions.isEmpty {
             exhaustivity.report(Self.unreceived(actions, "but the test has ended"), at: location)
         }
@@ -77,13 +77,13 @@ extension TestStore {
         column: UInt = #column
     ) async {
         let location = CodeLocation(fileID, filePath, line, column)
-        open.reached(location)
-        if strict, ledger.received.isEmpty {
-            reportIssue("There were no received actions to skip. \(Self.leaveOut)", at: location)
+        counts.setLocation(location)
+        if strict, assertions.received.isEmpty {
+            reportIssue("There were no received actions to skip. \(Self.removalHint)", at: location)
         }
-        let last = ledger.received.last
+        let last = assertions.received.last
         skipAllReceived()
-        if let last { await settle(last) }
+        if let last { await runRemainingWork(last) }
     }
 
     /// Cancels the running effects, and waits for their end.
@@ -95,9 +95,9 @@ extension TestStore {
         column: UInt = #column
     ) async {
         let location = CodeLocation(fileID, filePath, line, column)
-        open.reached(location)
+        counts.setLocation(location)
         if strict, effects.origins.isEmpty {
-            reportIssue("There were no effects to skip. \(Self.leaveOut)", at: location)
+            reportIssue("There were no effects to skip. \(Self.removalHint)", at: location)
         }
         effects.cancelAll()
         let isFinished = await wait(nil) { effects.origins.isEmpty }
@@ -110,20 +110,20 @@ extension TestStore {
         _ name: String, expected: Action? = nil, _ timeout: Duration?, _ update: ((inout State) throws -> Void)?,
         _ location: CodeLocation, _ isExpected: (Action) -> Bool
     ) async {
-        open.reached(location)
+        counts.setLocation(location)
         _ = await wait(timeout) {
             let isThere =
                 exhaustivity == .on
-                ? !ledger.received.isEmpty : ledger.received.contains { isExpected($0.action) }
+                ? !assertions.received.isEmpty : assertions.received.contains { isExpected($0.action) }
             // Without a running effect, no further action comes.
             return isThere || effects.origins.isEmpty
         }
-        if exhaustivity != .on, let index = ledger.received.firstIndex(where: { isExpected($0.action) }) {
-            let actions = ledger.received[..<index].map(\.action)
-            if let skipped = ledger.removeFirst(index) { moveOn(to: skipped) }
+        if exhaustivity != .on, let index = assertions.received.firstIndex(where: { isExpected($0.action) }) {
+            let actions = assertions.received[..<index].map(\.action)
+            if let skipped = assertions.removeFirst(index) { advance(to: skipped) }
             if !actions.isEmpty { exhaustivity.report("Skipped: \(Self.list(actions))", at: location) }
         }
-        guard let entry = ledger.received.first, exhaustivity == .on || isExpected(entry.action) else {
+        guard let entry = assertions.received.first, exhaustivity == .on || isExpected(entry.action) else {
             let running = effects.origins
             let reason =
                 running.isEmpty
@@ -132,23 +132,23 @@ extension TestStore {
                     + "wait for, or give 'receive' a longer 'timeout'."
             return reportIssue("Expected to receive \(name), but \(reason)", at: location)
         }
-        ledger.removeFirst()
+        assertions.removeFirst()
         guard isExpected(entry.action) else {
-            moveOn(to: entry)
+            advance(to: entry)
             let difference = expected.map { "\n\n" + Self.difference($0, entry.action) } ?? ""
             return reportIssue(
                 "Expected to receive \(name), but received \(ValueText.summary(of: entry.action)).\(difference)",
                 at: location)
         }
         check(entry, against: update, at: location)
-        await settle(entry)
+        await runRemainingWork(entry)
     }
 
     /// Lets the effect that has sent an action continue until it waits: at the end of the test it would not get the
     /// main actor any more.
-    private func settle(_ entry: PendingAssertions<State, Action>.Entry) async {
-        _ = await wait(.seconds(1)) { !open.isSending(entry.number) }
-        await effects.executor?.rest()
+    private func runRemainingWork(_ entry: PendingAssertions<State, Action>.Entry) async {
+        _ = await wait(.seconds(1)) { !counts.isSending(entry.number) }
+        await effects.executor?.waitUntilIdle()
     }
 
     /// Waits until the condition holds. Returns false if it did not in time.
@@ -169,7 +169,7 @@ extension TestStore {
 }
 
 extension TestStore {
-    nonisolated private static var leaveOut: String { "Remove the call, or pass 'strict: false'." }
+    nonisolated private static var removalHint: String { "Remove the call, or pass 'strict: false'." }
 
     nonisolated static func list(_ actions: [Action]) -> String {
         let shown = actions.prefix(10).map { ValueText.summary(of: $0) }.joined(separator: ", ")

@@ -28,8 +28,8 @@ public final class TestStore<State, Action: Sendable> {
     public var timeout: Duration = .seconds(5)
     /// The strictness of the test; by default everything must be asserted.
     public var exhaustivity: Exhaustivity {
-        get { open.exhaustivity.withLock { $0 } }
-        set { open.exhaustivity.withLock { $0 = newValue } }
+        get { counts.exhaustivity.withLock { $0 } }
+        set { counts.exhaustivity.withLock { $0 = newValue } }
     }
 
     /// The dependencies of the reducer and of the asserting closures. A change applies to later actions and their
@@ -46,10 +46,10 @@ public final class TestStore<State, Action: Sendable> {
     var releaseTimeout: Duration = .milliseconds(100)
     /// The number of the action that led to ``state``.
     private var stateNumber: UInt64 = 0
-    let ledger: PendingAssertions<State, Action>
+    let assertions: PendingAssertions<State, Action>
     let signal: ChangeSignal
     private let areEqual: (State, State) -> Bool
-    nonisolated let open: PendingAssertionCount<Action>
+    nonisolated let counts: PendingAssertionCounts<Action>
     nonisolated let effects: EffectTasks<Action>
 
     /// Creates a test store.
@@ -66,13 +66,13 @@ public final class TestStore<State, Action: Sendable> {
             prepare(&$0)
         }
         let (state, reducer) = DependencyValues.$current.withValue(values) { (initialState(), reducer()) }
-        let open = PendingAssertionCount<Action>(at: CodeLocation(fileID, filePath, line, column))
-        let ledger = PendingAssertions<State, Action>(open)
+        let counts = PendingAssertionCounts<Action>(at: CodeLocation(fileID, filePath, line, column))
+        let assertions = PendingAssertions<State, Action>(counts)
         let signal = ChangeSignal()
         self.state = state
         current = state
-        self.open = open
-        self.ledger = ledger
+        self.counts = counts
+        self.assertions = assertions
         self.signal = signal
         areEqual = { $0 == $1 }
         machine = EmbeddedReducer(
@@ -81,19 +81,19 @@ public final class TestStore<State, Action: Sendable> {
             let before = state
             let shared = SharedChanges()
             let effect = shared.recordChanges { reducer.reduce(into: &state, action: action) }
-            ledger.recordAction(action, from: before, to: state, shared)
+            assertions.recordAction(action, from: before, to: state, shared)
             return effect
         }
         effects = machine.effects
     }
 
     deinit {
-        let exhaustivity = open.exhaustivity.withLock { $0 }
+        let exhaustivity = counts.exhaustivity.withLock { $0 }
         guard exhaustivity != .off else { return }
         let running = Self.origins(of: effects, within: releaseTimeout)
         // Read after the wait, in which effects may have sent actions.
-        let actions = open.actions.withLock { $0 }
-        let location = open.location
+        let actions = counts.actions.withLock { $0 }
+        let location = counts.location
         if !actions.isEmpty { exhaustivity.report(Self.unreceived(actions, "but the test has ended"), at: location) }
         if !running.isEmpty { exhaustivity.report(Self.unfinished(running, "when the test ended"), at: location) }
     }
@@ -101,7 +101,7 @@ public final class TestStore<State, Action: Sendable> {
     /// Returns the actions whose effects do not end within a time for those that are almost done.
     ///
     /// An effect whose last action the test has received may be about to end. This method cannot suspend, so such an
-    /// effect would not get the main actor here: ``settle(_:)`` has let it continue before.
+    /// effect would not get the main actor here: ``runRemainingWork(_:)`` has let it continue before.
     nonisolated private static func origins(of effects: EffectTasks<Action>, within timeout: Duration) -> [Action] {
         let deadline = ContinuousClock.now + timeout
         while !effects.origins.isEmpty, ContinuousClock.now < deadline { usleep(1000) }
@@ -127,19 +127,19 @@ public final class TestStore<State, Action: Sendable> {
     func send(
         _ action: Action, assert update: ((inout State) throws -> Void)?, at location: CodeLocation
     ) async -> TestStoreTask {
-        open.reached(location)
-        if !ledger.received.isEmpty {
+        counts.setLocation(location)
+        if !assertions.received.isEmpty {
             // With full exhaustivity they stay, to be received after this one: one report is enough.
-            let actions = ledger.takeUnreported()
+            let actions = assertions.takeUnreported()
             if !actions.isEmpty {
                 exhaustivity.report(Self.unreceived(actions, "before another action is sent"), at: location)
             }
             if exhaustivity != .on { skipAllReceived() }
         }
-        ledger.beginSending()
+        assertions.beginSending()
         let task = machine.send(action, to: &current, in: nil) { deliver }
-        if let sent = ledger.sent { check(sent, against: update, at: location) }
-        await effects.executor?.rest()
+        if let sent = assertions.sent { check(sent, against: update, at: location) }
+        await effects.executor?.waitUntilIdle()
         return TestStoreTask(task, timeout)
     }
 
@@ -150,7 +150,7 @@ public final class TestStore<State, Action: Sendable> {
         column: UInt = #column
     ) {
         let location = CodeLocation(fileID, filePath, line, column)
-        open.reached(location)
+        counts.setLocation(location)
         var expected = state
         let shared = SharedChanges()
         do { try run(update, &expected, shared) } catch {
@@ -161,11 +161,11 @@ public final class TestStore<State, Action: Sendable> {
     }
 
     func skipAllReceived() {
-        if let last = ledger.removeFirst(ledger.received.count) { moveOn(to: last) }
+        if let last = assertions.removeFirst(assertions.received.count) { advance(to: last) }
     }
 
     /// Continues from the state after an action, unless the test is already further.
-    func moveOn(to entry: PendingAssertions<State, Action>.Entry) {
+    func advance(to entry: PendingAssertions<State, Action>.Entry) {
         guard entry.number > stateNumber else { return }
         stateNumber = entry.number
         state = entry.state
@@ -186,10 +186,10 @@ public final class TestStore<State, Action: Sendable> {
     }
 
     private var deliver: Deliver<Action> {
-        { [weak self, open] action, life in
-            if let self { return await self.receive(action, life) }
+        { [weak self, counts] action, lifetime in
+            if let self { return await self.receive(action, lifetime) }
             // During the release of the store, which reports actions that were not received.
-            if !life.isOver { open.actions.withLock { $0.append(action) } }
+            if !lifetime.isOver { counts.actions.withLock { $0.append(action) } }
             return nil
         }
     }
@@ -197,15 +197,15 @@ public final class TestStore<State, Action: Sendable> {
     /// Receives an action of an effect.
     ///
     /// - Returns: a closure to call when the effect continues.
-    private func receive(_ action: Action, _ life: EffectLifetime) -> (@Sendable () -> Void)? {
+    private func receive(_ action: Action, _ lifetime: EffectLifetime) -> (@Sendable () -> Void)? {
         // Checked here: it may have been cancelled on the way.
-        if life.isOver { return nil }
-        let number = ledger.nextNumber
-        open.sending.withLock { _ = $0.insert(number) }
-        _ = machine.send(action, to: &current, in: life.group) { deliver }
+        if lifetime.isOver { return nil }
+        let number = assertions.nextNumber
+        counts.sending.withLock { _ = $0.insert(number) }
+        _ = machine.send(action, to: &current, in: lifetime.group) { deliver }
         signal.fire()
-        return { [open, signal] in
-            open.sending.withLock { _ = $0.remove(number) }
+        return { [counts, signal] in
+            counts.sending.withLock { _ = $0.remove(number) }
             signal.fire()
         }
     }
@@ -216,7 +216,7 @@ public final class TestStore<State, Action: Sendable> {
         at location: CodeLocation
     ) {
         let (before, actual) = (entry.before, entry.state)
-        defer { moveOn(to: entry) }
+        defer { advance(to: entry) }
         let summary = {
             let text = ValueText.summary(of: entry.action)
             return text == "()" ? "The action" : text

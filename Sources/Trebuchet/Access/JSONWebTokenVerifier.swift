@@ -119,7 +119,7 @@ public struct JSONWebTokenVerifier: Sendable {
         claim.map { $0.utf8.elementsEqual(text.utf8) } ?? false
     }
 
-    private func denied(_ why: String) -> AccessDenied { .unauthenticated("the token was not accepted: \(why)") }
+    private func denied(_ reason: String) -> AccessDenied { .unauthenticated("the token was not accepted: \(reason)") }
 
     /// The header of a token (RFC 7515 §4.1).
     private struct Header: Decodable {

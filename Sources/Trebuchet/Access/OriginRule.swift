@@ -54,12 +54,12 @@ struct OriginRule: Sendable {
             if let origin, listed.contains(origin) { return nil }
             return Self.forbidden("origin '\(Self.printable(text))' is not allowed; \(Self.hint(origin))")
         case .own:
-            let given = request.headers["Host"] ?? ""
-            let host = HostAndPort(given)
-            if let refusal = Self.rebinding(host, given, localAddress) { return refusal }
+            let requestedHost = request.headers["Host"] ?? ""
+            let host = HostAndPort(requestedHost)
+            if let refusal = Self.rebinding(host, requestedHost, localAddress) { return refusal }
             if let origin, let host, origin.isOwn(of: host) { return nil }
             return Self.forbidden(
-                "origin '\(Self.printable(text))' is not allowed, only the server's own origin '\(Self.printable(given))'; "
+                "origin '\(Self.printable(text))' is not allowed, only the server's own origin '\(Self.printable(requestedHost))'; "
                     + Self.hint(origin))
         }
     }
@@ -67,20 +67,22 @@ struct OriginRule: Sendable {
     /// Checks a request without `Origin`. Programs send none, and a browser sends none with a plain GET to the page's host,
     /// whatever address that name now resolves to.
     private func refusalWithoutOrigin(_ request: HTTPRequestHead, _ localAddress: SocketAddress?) -> HTTPResponse? {
-        guard case .own = pages, !request.wantsWebSocket, let given = request.headers["Host"] else { return nil }
-        return Self.rebinding(HostAndPort(given), given, localAddress)
+        guard case .own = pages, !request.wantsWebSocket, let requestedHost = request.headers["Host"] else {
+            return nil
+        }
+        return Self.rebinding(HostAndPort(requestedHost), requestedHost, localAddress)
     }
 
     /// Rejects DNS rebinding: a foreign name that resolves to this machine would make its pages same-origin. Names reserved for
     /// this machine are safe.
-    private static func rebinding(_ host: HostAndPort?, _ given: String, _ localAddress: SocketAddress?)
+    private static func rebinding(_ host: HostAndPort?, _ requestedHost: String, _ localAddress: SocketAddress?)
         -> HTTPResponse?
     {
         guard let localAddress, HostAndPort("\(localAddress)")?.isLoopback == true, host?.isLoopback != true else {
             return nil
         }
         return forbidden(
-            "host '\(printable(given))' is not a name of this machine; use localhost or 127.0.0.1, or behind a proxy list the "
+            "host '\(printable(requestedHost))' is not a name of this machine; use localhost or 127.0.0.1, or behind a proxy list the "
                 + "allowed origins: AccessPolicy.origins, or serve --origins")
     }
 

@@ -5,29 +5,29 @@ internal import WebSockets
 /// without the default port, so that equal origins have equal bytes.
 package struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
     let scheme: String
-    let place: HostAndPort
+    let authority: HostAndPort
 
     /// Parses a scheme, a host and an optional port; nil for anything else, such as paths, user names and `null`.
     package init?(_ text: String) {
         let bytes = HostAndPort.lowercase(text.utf8)
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), let first = bytes.first,
             (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(first), bytes[..<colon].allSatisfy(Self.isSchemeByte),
-            bytes[colon...].starts(with: "://".utf8), let place = HostAndPort(bytes[(colon + 3)...])
+            bytes[colon...].starts(with: "://".utf8), let authority = HostAndPort(bytes[(colon + 3)...])
         else { return nil }
         scheme = String(decoding: bytes[..<colon], as: UTF8.self)
         let usual = Self.usualPort(scheme)
-        self.place = place.port == usual ? HostAndPort(host: place.host, port: nil) : place
+        self.authority = authority.port == usual ? HostAndPort(host: authority.host, port: nil) : authority
     }
 
     /// The port of the origin, explicit or default; nil for schemes without a default port.
-    var port: Int? { place.port ?? Self.usualPort(scheme) }
+    var port: Int? { authority.port ?? Self.usualPort(scheme) }
 
-    package var description: String { "\(scheme)://\(place)" }
+    package var description: String { "\(scheme)://\(authority)" }
 
     /// Returns whether a page of this origin is same-origin with the requested host. The scheme does not count, since a proxy
     /// may terminate TLS; the port does. A `Host` without a port has the default port of either scheme.
     func isOwn(of host: HostAndPort) -> Bool {
-        guard scheme == "http" || scheme == "https", place.host == host.host, let port else { return false }
+        guard scheme == "http" || scheme == "https", authority.host == host.host, let port else { return false }
         return host.port.map { $0 == port } ?? (port == 80 || port == 443)
     }
 

@@ -45,10 +45,10 @@ struct SmallestNames<Element> {
         count += 1
         if let last, name >= last { return }
         selected.append((name, element))
-        if selected.count >= max(2 * most, 1_000) { cut() }
+        if selected.count >= max(2 * most, 1_000) { truncate() }
     }
 
-    private mutating func cut() {
+    private mutating func truncate() {
         selected.sort { $0.name < $1.name }
         guard selected.count > most else { return }
         selected.removeLast(selected.count - most)
@@ -57,29 +57,29 @@ struct SmallestNames<Element> {
 
     /// Returns the selected elements in the order of their names.
     mutating func removeAll() -> [Element] {
-        cut()
+        truncate()
         return selected.map(\.element)
     }
 }
 
 extension TrebuchetServer {
-    func inspectedActors(_ look: ActorListQuery) -> InspectorJSON {
+    func inspectedActors(_ query: ActorListQuery) -> InspectorJSON {
         let (ready, unloaded, patterns) = directory.all
         var types: [ObjectIdentifier: (type: ActorType, actors: Int, isTaken: Bool)] = [:]
         func isTaken(_ type: ActorType) -> Bool {
-            let isTaken = types[ObjectIdentifier(type)]?.isTaken ?? look.matches(type: type.name)
+            let isTaken = types[ObjectIdentifier(type)]?.isTaken ?? query.matches(type: type.name)
             types[ObjectIdentifier(type), default: (type, 0, isTaken)].actors += 1
             return isTaken
         }
-        var first = SmallestNames<(name: String, type: ActorType, record: ActorRecord?)>(look.page.end)
-        for record in ready where isTaken(record.type) && look.matches(name: record.name) {
+        var first = SmallestNames<(name: String, type: ActorType, record: ActorRecord?)>(query.page.end)
+        for record in ready where isTaken(record.type) && query.matches(name: record.name) {
             first.insert(record.name, (record.name, record.type, record))
         }
-        for (name, type) in unloaded where isTaken(type) && look.matches(name: name) {
+        for (name, type) in unloaded where isTaken(type) && query.matches(name: name) {
             first.insert(name, (name, type, nil))
         }
         let found = first.count
-        let shown = look.page.of(first.removeAll()).map { name, type, record in
+        let shown = query.page.of(first.removeAll()).map { name, type, record in
             InspectorJSON.object([
                 ("name", .text(name)), ("type", .text(type.name)), ("ready", .flag(record != nil)),
                 ("onDemand", .flag(record?.reservation != nil)), ("placed", .flag(record?.isClustered == true)),
@@ -87,7 +87,7 @@ extension TrebuchetServer {
             ])
         }
         return .object(
-            look.page.head(found: found) + [
+            query.page.head(found: found) + [
                 ("all", .count(ready.count + unloaded.count)),
                 (
                     "types",

@@ -18,7 +18,7 @@ final class InspectedActor: @unchecked Sendable {
     private static let snapshotInterval = 25
     /// The number of versions recorded in addition to those shown, so that the base of the oldest shown version can be computed
     /// from a snapshot.
-    private static let spare = 2 * snapshotInterval
+    private static let surplus = 2 * snapshotInterval
     /// The maximum number of connections recorded as behind, for each stream.
     private static let maximumLag = 1_000
 
@@ -34,7 +34,7 @@ final class InspectedActor: @unchecked Sendable {
         let previous: UInt64?
         var recording: InspectorStateSubscription.SentVersion?
         var patches = 0
-        var wholes = 0
+        var snapshots = 0
         var events = 0
         var skipped = 0
         /// The first connections that skipped the version.
@@ -43,7 +43,7 @@ final class InspectedActor: @unchecked Sendable {
         var isPartial = false
 
         /// The number of the version that this one is based on, as far as it is known.
-        fileprivate var beginning: UInt64 { recording.map { $0.base ?? previous ?? number } ?? 0 }
+        fileprivate var baseNumber: UInt64 { recording.map { $0.base ?? previous ?? number } ?? 0 }
 
         fileprivate var retainedBytes: Int { (recording?.json?.count ?? 0) + calls.count * InspectedActor.callBytes }
     }
@@ -57,7 +57,7 @@ final class InspectedActor: @unchecked Sendable {
     var lastInspected: UInt64
     private(set) var versions: [Version] = []
     /// Snapshots from which the recorded versions can be computed: one before the oldest recorded version, and some later ones.
-    private var wholes: [(stream: String, number: UInt64, json: [UInt8])] = []
+    private var snapshots: [(stream: String, number: UInt64, json: [UInt8])] = []
     private var retainedBytes = 0
     private var hasGap = false
     /// The number of versions since the last recorded snapshot, by stream.
@@ -144,41 +144,41 @@ final class InspectedActor: @unchecked Sendable {
     }
 
     private func enforceLimits() {
-        while versions.count > Self.room + Self.spare || retainedBytes > Self.maximumBytes && versions.count > 1 {
-            let gone = versions.removeFirst()
-            retainedBytes -= gone.retainedBytes
-            completeSince = gone.time + 1
+        while versions.count > Self.room + Self.surplus || retainedBytes > Self.maximumBytes && versions.count > 1 {
+            let removed = versions.removeFirst()
+            retainedBytes -= removed.retainedBytes
+            completeSince = removed.time + 1
         }
         // Remove snapshots that no recorded version is based on.
-        while let place = wholes.firstIndex(where: { isSpare($0.stream, $0.number) }) { removeSnapshot(at: place) }
-        while retainedBytes > Self.maximumBytes, !wholes.isEmpty { removeSnapshot(at: 0) }
+        while let index = snapshots.firstIndex(where: { isSpare($0.stream, $0.number) }) { removeSnapshot(at: index) }
+        while retainedBytes > Self.maximumBytes, !snapshots.isEmpty { removeSnapshot(at: 0) }
     }
 
-    private func removeSnapshot(at place: Int) { retainedBytes -= wholes.remove(at: place).json.count }
+    private func removeSnapshot(at index: Int) { retainedBytes -= snapshots.remove(at: index).json.count }
 
     private func isSpare(_ stream: String, _ number: UInt64) -> Bool {
         guard let oldest = versions.first(where: { $0.stream == stream }) else { return false }
-        return number < oldest.beginning
+        return number < oldest.baseNumber
     }
 
     /// Returns whether a value differs from the one that was inspected before.
-    func differs(_ taken: InspectorStateSubscription.SentVersion, of stream: String) -> Bool {
-        lastInspectedVersions.updateValue(taken.number, forKey: stream) != taken.number
+    func differs(_ recording: InspectorStateSubscription.SentVersion, of stream: String) -> Bool {
+        lastInspectedVersions.updateValue(recording.number, forKey: stream) != recording.number
     }
 
     /// Records a snapshot if it is far enough behind the previous one.
-    func recordSnapshot(_ taken: InspectorStateSubscription.SentVersion, of stream: String) {
-        guard taken.base == nil else { return }
+    func recordSnapshot(_ recording: InspectorStateSubscription.SentVersion, of stream: String) {
+        guard recording.base == nil else { return }
         requestedSnapshots.remove(stream)
-        guard let json = taken.json else { return }
-        let last = wholes.last { $0.stream == stream }?.number
+        guard let json = recording.json else { return }
+        let last = snapshots.last { $0.stream == stream }?.number
         if let last {
-            guard versionsSinceSnapshot[stream, default: 0] >= Self.snapshotInterval, last < taken.number else {
+            guard versionsSinceSnapshot[stream, default: 0] >= Self.snapshotInterval, last < recording.number else {
                 return
             }
         }
         versionsSinceSnapshot[stream] = 0
-        wholes.append((stream, taken.number, json))
+        snapshots.append((stream, recording.number, json))
         retainedBytes += json.count
         enforceLimits()
     }
@@ -206,30 +206,30 @@ final class InspectedActor: @unchecked Sendable {
         guard var number = version.recording?.base ?? version.previous else { return nil }
         var patches: [[UInt8]] = []
         let target = number
-        func made(_ value: [UInt8]) -> StateHistory {
+        func history(_ value: [UInt8]) -> StateHistory {
             StateHistory(stream: version.stream, number: target, value: value, patches: patches.reversed())
         }
         var rest = versions[...]
         while true {
-            if let whole = wholes.last(where: { $0.stream == version.stream && $0.number == number }) {
-                return made(whole.json)
+            if let whole = snapshots.last(where: { $0.stream == version.stream && $0.number == number }) {
+                return history(whole.json)
             }
-            guard let place = rest.lastIndex(where: { $0.number == number && $0.stream == version.stream }),
-                let taken = versions[place].recording, let json = taken.json
+            guard let index = rest.lastIndex(where: { $0.number == number && $0.stream == version.stream }),
+                let recording = versions[index].recording, let json = recording.json
             else { return nil }
-            guard let base = taken.base else { return made(json) }
+            guard let base = recording.base else { return history(json) }
             patches.append(json)
             number = base
-            rest = versions[..<place]
+            rest = versions[..<index]
         }
     }
 
     /// Returns the numbers of the versions of a stream whose values can be computed.
     private func known(of stream: String) -> Set<UInt64> {
-        var known = Set(wholes.filter { $0.stream == stream }.map(\.number))
+        var known = Set(snapshots.filter { $0.stream == stream }.map(\.number))
         for version in versions where version.stream == stream {
-            guard let taken = version.recording, taken.json != nil else { continue }
-            if taken.base.map({ known.contains($0) }) ?? true { known.insert(version.number) }
+            guard let recording = version.recording, recording.json != nil else { continue }
+            if recording.base.map({ known.contains($0) }) ?? true { known.insert(version.number) }
         }
         return known
     }
@@ -245,7 +245,7 @@ final class InspectedActor: @unchecked Sendable {
             }
             guard let first, let chain = chain(before: first) else {
                 // No version has a known base, or the values are too long.
-                return wholes.last { $0.stream == stream }.map {
+                return snapshots.last { $0.stream == stream }.map {
                     StateHistory(stream: stream, number: $0.number, value: $0.json, patches: [])
                 }
             }
@@ -257,10 +257,11 @@ final class InspectedActor: @unchecked Sendable {
     /// Records a value that was computed from an earlier snapshot, and removes earlier snapshots, since no shown version is
     /// based on them.
     func recordComputedValue(_ value: [UInt8], _ number: UInt64, of stream: String) {
-        for place in wholes.indices.reversed() where wholes[place].stream == stream && wholes[place].number <= number {
-            removeSnapshot(at: place)
+        for index in snapshots.indices.reversed()
+        where snapshots[index].stream == stream && snapshots[index].number <= number {
+            removeSnapshot(at: index)
         }
-        wholes.insert((stream, number, value), at: 0)
+        snapshots.insert((stream, number, value), at: 0)
         retainedBytes += value.count
         enforceLimits()
     }
@@ -271,33 +272,33 @@ final class InspectedActor: @unchecked Sendable {
     }
 
     /// - Returns: whether a snapshot must be requested, since otherwise later versions would have no recorded base.
-    func recordUpdate(_ taken: InspectorStateSubscription.SentVersion, of stream: String) -> Bool {
+    func recordUpdate(_ recording: InspectorStateSubscription.SentVersion, of stream: String) -> Bool {
         if followedSince[stream] == nil {
             followedSince[stream] = WallTime.milliseconds + 1
-            newest[stream] = max(newest[stream] ?? 0, taken.number)
+            newest[stream] = max(newest[stream] ?? 0, recording.number)
         }
-        recordSnapshot(taken, of: stream)
-        defer { recordValue(taken, of: stream) }
-        guard taken.base != nil, versionsSinceSnapshot[stream, default: 0] >= Self.snapshotInterval else {
+        recordSnapshot(recording, of: stream)
+        defer { recordValue(recording, of: stream) }
+        guard recording.base != nil, versionsSinceSnapshot[stream, default: 0] >= Self.snapshotInterval else {
             return false
         }
         return requestedSnapshots.insert(stream).inserted
     }
 
-    private func recordValue(_ taken: InspectorStateSubscription.SentVersion, of stream: String) {
-        guard let place = index(of: stream, taken.number), versions[place].recording == nil else { return }
-        versions[place].recording = taken
-        retainedBytes += taken.json?.count ?? 0
+    private func recordValue(_ recording: InspectorStateSubscription.SentVersion, of stream: String) {
+        guard let index = index(of: stream, recording.number), versions[index].recording == nil else { return }
+        versions[index].recording = recording
+        retainedBytes += recording.json?.count ?? 0
         enforceLimits()
     }
 
     func count(_ delivery: ServerEvent.Delivery) {
         if !blockedConnections.isEmpty { blockedConnections[delivery.stream.target]?[delivery.connection] = nil }
-        guard let place = index(of: delivery.stream.target, delivery.number) else { return }
+        guard let index = index(of: delivery.stream.target, delivery.number) else { return }
         switch delivery.form {
-        case .patch: versions[place].patches += 1
-        case .snapshot: versions[place].wholes += 1
-        case .event: versions[place].events += 1
+        case .patch: versions[index].patches += 1
+        case .snapshot: versions[index].snapshots += 1
+        case .event: versions[index].events += 1
         }
     }
 
@@ -316,11 +317,11 @@ final class InspectedActor: @unchecked Sendable {
 
     /// Records that a connection at version `from` receives `to` and skips the versions between them.
     func countSkipped(_ stream: String, by connection: UInt64, _ from: UInt64, _ to: UInt64) {
-        for place in versions.indices.reversed() where versions[place].stream == stream {
-            guard versions[place].number > from else { return }
-            guard versions[place].number < to else { continue }
-            versions[place].skipped += 1
-            if versions[place].skippers.count < Self.maximumSkippers { versions[place].skippers.append(connection) }
+        for index in versions.indices.reversed() where versions[index].stream == stream {
+            guard versions[index].number > from else { return }
+            guard versions[index].number < to else { continue }
+            versions[index].skipped += 1
+            if versions[index].skippers.count < Self.maximumSkippers { versions[index].skippers.append(connection) }
         }
     }
 
@@ -341,7 +342,7 @@ extension InspectedActor.Version {
             (
                 "delivered",
                 .object([
-                    ("patch", .count(patches)), ("whole", .count(wholes)),
+                    ("patch", .count(patches)), ("whole", .count(snapshots)),
                     ("event", .count(events)),
                 ])
             ), ("skipped", .count(skipped)), ("skippedBy", .list(skippers.map { .count($0) })),

@@ -29,15 +29,15 @@ extension TrebuchetServer {
         _ page: ListPage, errors: [UInt64: InspectorJSON]
     ) async throws(TrebuchetError) -> InspectorJSON {
         var numbers: [(number: UInt64, shard: Int)] = []
-        for (place, shard) in shards.enumerated() {
+        for (index, shard) in shards.enumerated() {
             let own = try await queryShards(shard) { Array(shard.connections.keys) }
-            numbers += own.map { ($0, place) }
+            numbers += own.map { ($0, index) }
         }
         let found = numbers.count
         numbers.sort { $0.number < $1.number }
         var shown: [(number: UInt64, members: [(String, InspectorJSON)])] = []
-        for (place, part) in Dictionary(grouping: page.of(numbers), by: \.shard) {
-            let shard = shards[place]
+        for (index, part) in Dictionary(grouping: page.of(numbers), by: \.shard) {
+            let shard = shards[index]
             // A connection that closed meanwhile is omitted.
             shown += try await queryShards(shard) {
                 part.compactMap { entry in shard.connections[entry.number].map { (entry.number, $0.inspected) } }

@@ -31,8 +31,8 @@ struct InspectorEndpoint: Sendable {
             do throws(InspectorQuery.InvalidQuery) {
                 let query = try InspectorQuery(request.query)
                 if request.method == "POST" { return try change(path, query, address) }
-                guard let look = try views.view(at: path, query) else { return .last(Self.nothing) }
-                return respond(look)
+                guard let render = try views.view(at: path, query) else { return .last(Self.nothing) }
+                return respond(render)
             } catch {
                 return .last(Self.page(400, InspectorViews.failed(error.text)).response)
             }
@@ -49,26 +49,27 @@ struct InspectorEndpoint: Sendable {
     private func change(
         _ path: String, _ query: InspectorQuery, _ address: SocketAddress?
     ) throws(InspectorQuery.InvalidQuery) -> PlainResponse {
-        let who = address.map { "\($0)" } ?? "unknown path"
+        let peer = address.map { "\($0)" } ?? "unknown path"
         if let name = path.suffix(after: InspectorViews.actors).flatMap({ $0.hasSuffix("/call") ? $0.dropLast(5) : nil }
         ) {
             let call = try InspectorCall(try InspectorQuery.decode(Array(name.utf8)), query)
-            return respond { server async throws(TrebuchetError) in try await server.call(call, for: who) }
+            return respond { server async throws(TrebuchetError) in try await server.call(call, for: peer) }
         }
         if let number = path.suffix(after: "connections/").flatMap({ $0.hasSuffix("/cut") ? $0.dropLast(4) : nil }) {
             guard let number = UInt64(number) else {
                 throw InspectorQuery.InvalidQuery(text: "the connection must be a number")
             }
-            return respond { server async throws(TrebuchetError) in try await server.cut(connection: number, for: who) }
+            return respond { server async throws(TrebuchetError) in try await server.cut(connection: number, for: peer)
+            }
         }
         return .last(Self.nothing)
     }
 
     private static var nothing: HTTPResponse { page(404, InspectorViews.nothing).response }
 
-    private func respond(_ look: @escaping InspectorViews.Renderer) -> PlainResponse {
+    private func respond(_ render: @escaping InspectorViews.Renderer) -> PlainResponse {
         requestGuard.respond { server in
-            let (status, json) = await InspectorViews.json(by: look, server)
+            let (status, json) = await InspectorViews.json(by: render, server)
             return Self.page(status, json)
         }
     }

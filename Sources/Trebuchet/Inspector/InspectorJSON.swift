@@ -77,23 +77,23 @@ enum InspectorJSON: Sendable {
     private static func write(
         _ bytes: UnsafeRawBufferPointer, to buffer: inout ByteBuffer, escaping isEscaped: (UInt8) -> Bool
     ) {
-        var (start, place) = (0, 0)
-        while place < bytes.count {
-            let byte = bytes[place]
-            let command = mayBeginCommand[Int(byte)] ? command(at: place, in: bytes) : nil
+        var (start, index) = (0, 0)
+        while index < bytes.count {
+            let byte = bytes[index]
+            let command = mayBeginCommand[Int(byte)] ? command(at: index, in: bytes) : nil
             guard command != nil || isEscaped(byte) else {
-                place += 1
+                index += 1
                 continue
             }
-            buffer.append(UnsafeRawBufferPointer(rebasing: bytes[start..<place]))
+            buffer.append(UnsafeRawBufferPointer(rebasing: bytes[start..<index]))
             if let command {
                 for unit in UTF16.encode(command)! { escape(unit, to: &buffer) }
-                place += UTF8.width(command)
+                index += UTF8.width(command)
             } else {
                 escape(byte, to: &buffer)
-                place += 1
+                index += 1
             }
-            start = place
+            start = index
         }
         buffer.append(UnsafeRawBufferPointer(rebasing: bytes[start...]))
     }
@@ -108,8 +108,8 @@ enum InspectorJSON: Sendable {
         return found
     }()
 
-    private static func command(at place: Int, in bytes: UnsafeRawBufferPointer) -> Unicode.Scalar? {
-        var (decoder, rest) = (UTF8(), bytes[place...].prefix(4).makeIterator())
+    private static func command(at index: Int, in bytes: UnsafeRawBufferPointer) -> Unicode.Scalar? {
+        var (decoder, rest) = (UTF8(), bytes[index...].prefix(4).makeIterator())
         guard case .scalarValue(let scalar) = decoder.decode(&rest), LogLine.isCommand(scalar) else { return nil }
         return scalar
     }

@@ -17,7 +17,7 @@ distributed actor InspectorPage {
     private var nextOverview: UInt64 = 0
     private var nextView: UInt64 = 0
     private var earliestView: UInt64 = 0
-    private var seenNews: UInt64 = 0
+    private var seenEventCount: UInt64 = 0
     private var seenPauses: UInt64 = 0
     /// Seconds since a client last observed it.
     private var unseen = 0
@@ -65,12 +65,12 @@ distributed actor InspectorPage {
             throw TrebuchetError(.invalidArguments, error.text)
         }
         let server = try writable()
-        return InspectorView("", 200, try await server.call(call, for: Self.who))
+        return InspectorView("", 200, try await server.call(call, for: Self.peer))
     }
 
     /// Closes a connection of the server. Requires write permission.
     distributed func cut(_ connection: UInt64) async throws {
-        guard try await writable().cut(connection: connection, for: Self.who) != nil else {
+        guard try await writable().cut(connection: connection, for: Self.peer) != nil else {
             throw TrebuchetError(.actorNotFound, "the connection is closed")
         }
     }
@@ -83,7 +83,7 @@ distributed actor InspectorPage {
         return server
     }
 
-    private static var who: String { Caller.current?.remoteAddress.map { "\($0)" } ?? "unknown path" }
+    private static var peer: String { Caller.current?.remoteAddress.map { "\($0)" } ?? "unknown path" }
 
     // MARK: Following
 
@@ -106,21 +106,21 @@ distributed actor InspectorPage {
             unseen = await window.isObserved ? 0 : unseen + 1
             guard unseen < Self.maximumUnseenUpdates else { return stop() }
             let (status, json) = await InspectorViews.json(by: window.overview, server)
-            let made = InspectorView("overview", status, json)
-            if made != overview { overview = made }
+            let created = InspectorView("overview", status, json)
+            if created != overview { overview = created }
             nextOverview = now &+ Self.second
             now = MonotonicClock.now
         }
-        let news = window.views.recorder.recordedEventCount
-        guard let look, nextView <= now || news != seenNews && earliestView <= now else { return Self.tick }
+        let eventCount = window.views.recorder.recordedEventCount
+        guard let look, nextView <= now || eventCount != seenEventCount && earliestView <= now else { return Self.tick }
         let path = path
-        seenNews = news
+        seenEventCount = eventCount
         let began = MonotonicClock.now
         let (status, json) = await InspectorViews.json(by: look, server)
         // Another view was selected meanwhile.
         guard path == self.path else { return .zero }
-        let made = InspectorView(path, status, json)
-        if made != view { view = made }
+        let created = InspectorView(path, status, json)
+        if created != view { view = created }
         now = MonotonicClock.now
         let pauses = window.views.recorder.pauses
         let least = pauses == seenPauses ? 0 : Self.busyPause

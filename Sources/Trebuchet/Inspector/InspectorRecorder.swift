@@ -28,9 +28,9 @@ final class InspectorRecorder: Sendable {
         let kinds: ServerEvent.Kinds
         private let handler: @Sendable (ServerEvent) -> Void
 
-        init(_ kinds: ServerEvent.Kinds, _ told: @escaping @Sendable (ServerEvent) -> Void) {
+        init(_ kinds: ServerEvent.Kinds, _ handler: @escaping @Sendable (ServerEvent) -> Void) {
             self.kinds = kinds
-            self.handler = told
+            self.handler = handler
         }
 
         func handle(_ event: ServerEvent) { handler(event) }
@@ -70,18 +70,18 @@ final class InspectorRecorder: Sendable {
     // MARK: Looking
 
     /// Returns ended calls, the newest first.
-    func calls(_ look: CallListQuery) async -> InspectorJSON {
+    func calls(_ query: CallListQuery) async -> InspectorJSON {
         await self.startRecording()
         // Generate the JSON without the lock, since calls wait for it.
         let (calls, pauses) = state.withLock { ($0.calls, $0.budget.pauses) }
-        return calls.json(look, pauses: pauses)
+        return calls.json(query, pauses: pauses)
     }
 
     /// Returns log lines of one connection or actor, or of all.
-    func log(_ look: LogQuery) async -> InspectorJSON {
+    func log(_ query: LogQuery) async -> InspectorJSON {
         await self.startRecording()
         let (calls, pauses) = state.withLock { ($0.calls, $0.budget.pauses) }
-        return calls.log(look, pauses: pauses)
+        return calls.log(query, pauses: pauses)
     }
 
     /// Starts or extends the inspection of an actor and records its versions.
@@ -92,24 +92,26 @@ final class InspectorRecorder: Sendable {
         at record: ActorRecord, follow: @escaping @Sendable (InspectedActor, String) -> Void
     ) async throws(TrebuchetError) -> InspectedActor? {
         let now = reactor.now
-        let (actor, isNew, gone) = state.withLock { state -> (InspectedActor?, Bool, [InspectedActor]) in
+        let (actor, isNew, removed) = state.withLock { state -> (InspectedActor?, Bool, [InspectedActor]) in
             guard !state.hasEnded else { return (nil, false, []) }
             if let found = state.actors[ActorName(record.name)], found.isOf(record) {
                 found.lastInspected = now
                 return (found, false, [])
             }
-            let made = InspectedActor(record, lastInspected: now, follow: follow)
-            var gone = [state.actors.updateValue(made, forKey: ActorName(record.name))].compactMap { $0 }
+            let created = InspectedActor(record, lastInspected: now, follow: follow)
+            var removed = [state.actors.updateValue(created, forKey: ActorName(record.name))].compactMap { $0 }
             if state.actors.count > Self.maximumActors,
-                let oldest = state.actors.values.filter({ $0 !== made }).min(by: { $0.lastInspected < $1.lastInspected }
+                let oldest = state.actors.values.filter({ $0 !== created }).min(by: {
+                    $0.lastInspected < $1.lastInspected
+                }
                 )
             {
                 state.actors[ActorName(oldest.name)] = nil
-                gone.append(oldest)
+                removed.append(oldest)
             }
-            return (made, true, gone)
+            return (created, true, removed)
         }
-        for actor in gone { actor.stopObserving() }
+        for actor in removed { actor.stopObserving() }
         // Start recording before the states are observed, so that the resulting events are recorded.
         guard await runOnReactor({ self.extendRecording() }) else {
             throw TrebuchetError(.unavailable, "\(reactor.name) does not respond; it may be blocked")
@@ -120,10 +122,10 @@ final class InspectorRecorder: Sendable {
     }
 
     /// Returns the recordings of an actor, the newest version first.
-    func versions(of actor: InspectedActor, _ look: ActorDetailQuery) -> InspectorJSON {
-        let (shown, chains, calls, kept, followed, behind) = state.withLock { state in
-            var shown = Array(actor.versions.suffix(look.versions))
-            let chains = look.wantsEarlier ? actor.chains(before: &shown) : nil
+    func versions(of actor: InspectedActor, _ query: ActorDetailQuery) -> InspectorJSON {
+        let (shown, chains, calls, count, followed, behind) = state.withLock { state in
+            var shown = Array(actor.versions.suffix(query.versions))
+            let chains = query.wantsEarlier ? actor.chains(before: &shown) : nil
             return (
                 shown, chains, state.calls, actor.versions.count, actor.followed(showing: shown),
                 actor.blockedConnections
@@ -131,19 +133,19 @@ final class InspectorRecorder: Sendable {
         }
         let earlier = chains.map { chains in
             InspectorJSON.list(
-                chains.compactMap { json(of: $0, in: actor, isKept: look.versions == InspectedActor.room) })
+                chains.compactMap { json(of: $0, in: actor, isKept: query.versions == InspectedActor.room) })
         }
         return .object(
             [
                 ("since", .integer(actor.since)), ("followed", followed.map { .integer($0) } ?? .null),
-                ("kept", .count(min(kept, InspectedActor.room))), ("room", .count(InspectedActor.room)),
+                ("kept", .count(min(count, InspectedActor.room))), ("room", .count(InspectedActor.room)),
                 ("versions", .list(shown.reversed().map { $0.json(calls, behind: behind[$0.stream]) })),
             ] + (earlier.map { [("earlier", $0)] } ?? []))
     }
 
     /// Returns the value that versions are based on. Computed without the lock, since calls wait for it.
     private func json(of chain: StateHistory, in actor: InspectedActor, isKept: Bool) -> InspectorJSON? {
-        guard let value = chain.made else { return nil }
+        guard let value = chain.latestValue else { return nil }
         // The next query uses this value as its base.
         if isKept, !chain.patches.isEmpty {
             state.withLock { _ in actor.recordComputedValue(value, chain.number, of: chain.stream) }
@@ -169,23 +171,24 @@ final class InspectorRecorder: Sendable {
     /// Records the update of one of its states.
     ///
     /// - Returns: whether a snapshot must be recorded too.
-    func recordUpdate(_ taken: InspectorStateSubscription.SentVersion, of stream: String, in actor: InspectedActor)
+    func recordUpdate(_ version: InspectorStateSubscription.SentVersion, of stream: String, in actor: InspectedActor)
         -> Bool
     {
         defer { recordedCount.wrappingAdd(1, ordering: .relaxed) }
         return state.withLock { state in
-            if taken.base == nil { state.budget.spend(bytes: taken.bytes) }
+            if version.base == nil { state.budget.spend(bytes: version.bytes) }
             // While the budget is used up, the version itself was not recorded either.
-            return !state.budget.isUsedUp && actor.recordUpdate(taken, of: stream)
+            return !state.budget.isUsedUp && actor.recordUpdate(version, of: stream)
         }
     }
 
     /// Records the current value of one of its states.
-    func recordSnapshot(_ taken: InspectorStateSubscription.SentVersion, of stream: String, in actor: InspectedActor) {
+    func recordSnapshot(_ version: InspectorStateSubscription.SentVersion, of stream: String, in actor: InspectedActor)
+    {
         state.withLock { state in
             // A value that was inspected before was not encoded again.
-            if actor.differs(taken, of: stream) { state.budget.spend(bytes: taken.bytes) }
-            actor.recordSnapshot(taken, of: stream)
+            if actor.differs(version, of: stream) { state.budget.spend(bytes: version.bytes) }
+            actor.recordSnapshot(version, of: stream)
         }
     }
 
@@ -217,32 +220,32 @@ final class InspectorRecorder: Sendable {
 
     private func endIfUnobserved() {
         let now = reactor.now
-        let (rest, gone) = state.withLock { state -> (UInt64, [InspectedActor]) in
+        let (remainingTime, removed) = state.withLock { state -> (UInt64, [InspectedActor]) in
             let since = now &- min(now, UInt64(Self.observationTime.nanoseconds))
             let isOver = state.until <= now
-            let gone = state.actors.values.filter { isOver || $0.lastInspected <= since }
-            for actor in gone { state.actors[ActorName(actor.name)] = nil }
+            let removed = state.actors.values.filter { isOver || $0.lastInspected <= since }
+            for actor in removed { state.actors[ActorName(actor.name)] = nil }
             guard !isOver else {
                 state.until = 0
                 state.calls = RecentCallBuffer()
-                return (0, gone)
+                return (0, removed)
             }
-            return (state.until - now, gone)
+            return (state.until - now, removed)
         }
-        for actor in gone { actor.stopObserving() }
-        if rest > 0 { wait(.nanoseconds(Int64(rest))) }
+        for actor in removed { actor.stopObserving() }
+        if remainingTime > 0 { wait(.nanoseconds(Int64(remainingTime))) }
         listen()
     }
 
     /// Stops permanently, at the end of the server.
     func stop() {
-        let gone = state.withLock { state in
+        let removed = state.withLock { state in
             state.hasEnded = true
             state.until = 0
             defer { state.actors = [:] }
             return Array(state.actors.values)
         }
-        for actor in gone { actor.stopObserving() }
+        for actor in removed { actor.stopObserving() }
         listen()
     }
 
@@ -263,13 +266,13 @@ final class InspectorRecorder: Sendable {
             !wantsCalls || state.budget.isUsedUp
             ? [] : state.actors.isEmpty ? [Self.callKinds] : [Self.callKinds, [.versions, .deliveries]]
         while state.forwarders.count < wanted.count {
-            let ear = EventForwarder(wanted[state.forwarders.count]) { [weak self] event in self?.record(event) }
-            state.forwarders.append(ear)
-            events.addHandler(ear)
+            let forwarder = EventForwarder(wanted[state.forwarders.count]) { [weak self] event in self?.record(event) }
+            state.forwarders.append(forwarder)
+            events.addHandler(forwarder)
         }
         let old = Array(state.forwarders[wanted.count...])
         state.forwarders.removeLast(old.count)
-        for ear in old { events.removeHandler(ear) }
+        for forwarder in old { events.removeHandler(forwarder) }
         return old
     }
 
@@ -297,16 +300,16 @@ final class InspectorRecorder: Sendable {
         guard usedUp.events != nil || usedUp.values != nil else { return }
         withExtendedLifetime(old) {}
         for actor in state.withLock({ Array($0.actors.values) }) { actor.stopObserving(permanently: false) }
-        if let rest = usedUp.events {
-            wait(rest) {
+        if let remainingTime = usedUp.events {
+            wait(remainingTime) {
                 $0.budget.isUsedUp && $0.budget.pauses == pause
             } then: {
                 $0.budget.renew()
             }
         }
         // One timer at a time: no other debt arises until this one is settled.
-        if let rest = usedUp.values {
-            wait(rest) {
+        if let remainingTime = usedUp.values {
+            wait(remainingTime) {
                 $0.budget.isInDebt
             } then: {
                 $0.budget.settle()
@@ -316,12 +319,12 @@ final class InspectorRecorder: Sendable {
 
     /// Runs `body` after some nanoseconds, on the first reactor whose timer fires.
     private func wait(
-        _ rest: UInt64, while isDue: @escaping @Sendable (borrowing State) -> Bool,
+        _ remainingTime: UInt64, while isDue: @escaping @Sendable (borrowing State) -> Bool,
         then body: @escaping @Sendable (inout State) -> Void
     ) {
         for reactor in reactors {
             reactor.execute { [weak self, weak reactor] in
-                reactor?.schedule(after: .nanoseconds(Int64(rest))) { [weak self] in
+                reactor?.schedule(after: .nanoseconds(Int64(remainingTime))) { [weak self] in
                     self?.continueRecording(while: isDue, then: body)
                 }
             }
@@ -343,7 +346,7 @@ final class InspectorRecorder: Sendable {
     private func recordEvent(_ event: ServerEvent, in state: inout State) {
         switch event {
         case .callStarted(let call): state.calls.recordStart(call)
-        case .callEnded(let call, let took, let error): state.calls.recordEnd(call, took, error)
+        case .callEnded(let call, let duration, let error): state.calls.recordEnd(call, duration, error)
         case .callFailed(let failure): state.calls.fail(failure)
         case .callDispatched(let call, let actor): state.calls.reach(call, actor)
         case .callRejected(let peer, let actor, let target, let error, let reason):

@@ -63,9 +63,9 @@ final class InspectorStateSubscription: StreamSubscriber, @unchecked Sendable {
         itself = self
         let label = ServerEvent.Stream(actor: record.name, type: record.type.name, target: stream)
         loop.subscribe(to: hub, as: label) { broadcaster in
-            let made = StreamSubscription(streamID: [], broadcaster: broadcaster, subscriber: self, isFiltered: true)
-            subscription = made
-            return made
+            let created = StreamSubscription(streamID: [], broadcaster: broadcaster, subscriber: self, isFiltered: true)
+            subscription = created
+            return created
         } attach: { broadcaster in
             record.executeStreamingTarget(stream) { source in
                 if source == nil { broadcaster.send(.ended) } else { broadcaster.producer.attach(broadcaster) }

@@ -18,36 +18,36 @@ struct InspectorViews: Sendable {
                 try await server.inspectedOverview(writes: writes)
             }
         case "actors":
-            let look = try ActorListQuery(query)
-            return { server in server.inspectedActors(look) }
+            let query = try ActorListQuery(query)
+            return { server in server.inspectedActors(query) }
         case "connections":
             let page = try ListPage(query)
             return { [recorder] server async throws(TrebuchetError) in
                 try await server.inspectedConnections(page, errors: await recorder.lastErrors())
             }
         case "calls":
-            let look = try CallListQuery(query)
-            return { [recorder] _ in await recorder.calls(look) }
+            let query = try CallListQuery(query)
+            return { [recorder] _ in await recorder.calls(query) }
         case "log":
-            let look = try LogQuery(query)
-            return { [recorder] _ in await recorder.log(look) }
+            let query = try LogQuery(query)
+            return { [recorder] _ in await recorder.log(query) }
         case "store":
             return { server async throws(TrebuchetError) in try await server.inspectedStore() }
         case "nodes":
             return { server in server.inspectedNodes() }
         default:
             guard let name = path.suffix(after: Self.actors) else { return nil }
-            let look = try ActorDetailQuery(try InspectorQuery.decode(Array(name.utf8)), query)
+            let query = try ActorDetailQuery(try InspectorQuery.decode(Array(name.utf8)), query)
             return { [recorder] server async throws(TrebuchetError) in
-                try await server.inspectedActor(look, recorder)
+                try await server.inspectedActor(query, recorder)
             }
         }
     }
 
     /// Returns the JSON of a view with its HTTP status.
-    static func json(by look: Renderer, _ server: TrebuchetServer) async -> (status: Int, json: InspectorJSON) {
+    static func json(by query: Renderer, _ server: TrebuchetServer) async -> (status: Int, json: InspectorJSON) {
         do throws(TrebuchetError) {
-            guard let shown = try await look(server) else {
+            guard let shown = try await query(server) else {
                 return (404, failed("no actor of this name is active; inspection does not activate actors"))
             }
             return (200, shown)
@@ -65,7 +65,7 @@ struct InspectorViews: Sendable {
 
 extension String {
     /// Returns the text after a prefix; nil if it is empty or the prefix does not match.
-    func suffix(after beginning: String) -> Substring? {
-        hasPrefix(beginning) && utf8.count > beginning.utf8.count ? dropFirst(beginning.count) : nil
+    func suffix(after prefix: String) -> Substring? {
+        hasPrefix(prefix) && utf8.count > prefix.utf8.count ? dropFirst(prefix.count) : nil
     }
 }

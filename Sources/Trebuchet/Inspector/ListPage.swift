@@ -44,7 +44,7 @@ extension TrebuchetServer {
                         ])
                     })
             ),
-            ("errors", .object(Metric.codes.map { ($0.code, .count(counts[$0.figure])) })),
+            ("errors", .object(Metric.codes.map { ($0.code, .count(counts[$0.metric])) })),
             ("refusals", .object(counts.limits.sorted { $0.key < $1.key }.map { ($0.key, .count($0.value)) })),
             (
                 "refusedRequests",
@@ -111,10 +111,10 @@ extension TrebuchetServer {
 
     func inspectedNodes() -> InspectorJSON {
         guard let nodes = context.nodes else { return .object([("node", .null), ("nodes", .list([]))]) }
-        let (taken, lost) = nodes.watch.counts
+        let (acquired, lost) = nodes.watch.counts
         return .object([
             ("node", .text(nodes.node.name)), ("slots", .count(nodes.member.slotCount)),
-            ("slotsTaken", .count(taken)), ("slotsLost", .count(lost)),
+            ("slotsTaken", .count(acquired)), ("slotsLost", .count(lost)),
             ("engineProblem", .text(nodes.member.trouble?.message)),
             ("nodes", .list(nodes.member.liveNodes.map { .text($0.name) })),
             ("owners", .list(Self.owners(of: nodes))),

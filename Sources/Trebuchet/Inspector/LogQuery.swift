@@ -31,10 +31,10 @@ extension RecentCallBuffer.Outcome {
         switch self {
         case .ended(let entry):
             guard let call = entry.call else { return nil }
-            let took = entry.took ?? .zero
+            let duration = entry.duration ?? .zero
             return (
-                .callEnded(call, took: took, error: entry.error),
-                entry.began + Int64(took / .milliseconds(1))
+                .callEnded(call, duration: duration, error: entry.error),
+                entry.began + Int64(duration / .milliseconds(1))
             )
         case .refused(let refused):
             return (
@@ -49,11 +49,11 @@ extension RecentCallBuffer.Outcome {
 
 extension RecentCallBuffer {
     /// Returns the recorded events as log lines of level `debug`, the newest first.
-    func log(_ look: LogQuery, pauses: UInt64) -> InspectorJSON {
+    func log(_ query: LogQuery, pauses: UInt64) -> InspectorJSON {
         var lines: [InspectorJSON] = []
         for entry in newest {
-            guard lines.count < look.limit, entry.number > look.after else { break }
-            guard let (event, time) = entry.outcome.event, let line = LogRecord(event), look.matches(line) else {
+            guard lines.count < query.limit, entry.number > query.after else { break }
+            guard let (event, time) = entry.outcome.event, let line = LogRecord(event), query.matches(line) else {
                 continue
             }
             let fields = line.fields.map { field -> (String, InspectorJSON) in

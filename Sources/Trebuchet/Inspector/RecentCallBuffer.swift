@@ -41,7 +41,7 @@ struct RecentCallBuffer {
         let number: UInt64
         let call: ServerEvent.Call?
         let began: Int64
-        let took: Duration?
+        let duration: Duration?
         let error: TrebuchetError.Code?
         let details: Details
 
@@ -53,15 +53,15 @@ struct RecentCallBuffer {
         }
 
         init(
-            _ number: UInt64, _ call: ServerEvent.Call? = nil, began: Int64 = 0, took: Duration? = nil,
+            _ number: UInt64, _ call: ServerEvent.Call? = nil, began: Int64 = 0, duration: Duration? = nil,
             error: TrebuchetError.Code? = nil, details: Details = Details()
         ) {
-            (self.number, self.call, self.began, self.took, self.error) = (number, call, began, took, error)
+            (self.number, self.call, self.began, self.duration, self.error) = (number, call, began, duration, error)
             self.details = details
         }
 
         func with(_ details: Details) -> Entry {
-            Entry(number, call, began: began, took: took, error: error, details: details)
+            Entry(number, call, began: began, duration: duration, error: error, details: details)
         }
     }
 
@@ -152,11 +152,11 @@ struct RecentCallBuffer {
         entries[Self.index(of: call.number)] = Entry(call.number, call, began: WallTime.milliseconds)
     }
 
-    mutating func recordEnd(_ call: ServerEvent.Call, _ took: Duration, _ error: TrebuchetError.Code?) {
+    mutating func recordEnd(_ call: ServerEvent.Call, _ duration: Duration, _ error: TrebuchetError.Code?) {
         // If the entry was overwritten meanwhile, compute the start from the end and the duration.
         let known = self[call.number]
-        let began = known.began > 0 ? known.began : WallTime.milliseconds - Int64(took / .milliseconds(1))
-        let entry = Entry(call.number, call, began: began, took: took, error: error, details: known.details)
+        let began = known.began > 0 ? known.began : WallTime.milliseconds - Int64(duration / .milliseconds(1))
+        let entry = Entry(call.number, call, began: began, duration: duration, error: error, details: known.details)
         if !entries.isEmpty, entries[Self.index(of: call.number)]?.number == call.number {
             entries[Self.index(of: call.number)] = entry
         }
@@ -184,9 +184,9 @@ struct RecentCallBuffer {
         let failed = entry.with(details)
         entries[Self.index(of: failure.call)] = failed
         for age in 1...Self.maximumInterval where age <= ended.count {
-            let place = (first + ended.count - age) % ended.count
-            guard case .ended(let found) = ended[place].outcome, found === entry else { continue }
-            ended[place] = Ended(number: ended[place].number, outcome: .ended(failed))
+            let index = (first + ended.count - age) % ended.count
+            guard case .ended(let found) = ended[index].outcome, found === entry else { continue }
+            ended[index] = Ended(number: ended[index].number, outcome: .ended(failed))
             return
         }
     }
@@ -204,28 +204,28 @@ struct RecentCallBuffer {
 
     mutating func recordEvent(_ event: ServerEvent) {
         // Limit the size of an entry in bytes: at most one log line.
-        let kept: ServerEvent =
+        let shortened: ServerEvent =
             switch event {
             case .logMessage(let level, let text): .logMessage(level, text.prefix(bytes: LogLine.longest))
             case .connectionRejected(let address, let status, let reason):
                 .connectionRejected(
                     address: address, status: status, reason: reason.prefix(bytes: Self.maximumReasonLength))
-            case .storeWriteCompleted(let actors, let took, let error):
-                .storeWriteCompleted(actors: actors, took: took, error: error?.prefix(bytes: LogLine.longest))
+            case .storeWriteCompleted(let actors, let duration, let error):
+                .storeWriteCompleted(actors: actors, duration: duration, error: error?.prefix(bytes: LogLine.longest))
             default: event
             }
-        append(.event(kept, at: WallTime.milliseconds))
+        append(.event(shortened, at: WallTime.milliseconds))
     }
 
     private mutating func append(_ outcome: Outcome) {
         lastNumber += 1
         if outcome.isCall { callCount += 1 }
         if case .refused = outcome { refused += 1 }
-        let made = Ended(number: lastNumber, outcome: outcome)
+        let entry = Ended(number: lastNumber, outcome: outcome)
         if ended.count < Self.room {
-            ended.append(made)
+            ended.append(entry)
         } else {
-            ended[first] = made
+            ended[first] = entry
             first = (first + 1) % Self.room
         }
     }
@@ -245,11 +245,11 @@ struct RecentCallBuffer {
         return shown
     }
 
-    func json(_ look: CallListQuery, pauses: UInt64) -> InspectorJSON {
+    func json(_ query: CallListQuery, pauses: UInt64) -> InspectorJSON {
         .object([
             ("last", .count(lastNumber)), ("kept", .count(ended.count { $0.outcome.isCall })),
             ("pauses", .count(pauses)), ("noted", .count(callCount)), ("refused", .count(refused)),
-            ("calls", .list(json(after: look.after, limit: look.limit) { look.matches($0) })),
+            ("calls", .list(json(after: query.after, limit: query.limit) { query.matches($0) })),
         ])
     }
 
@@ -279,7 +279,7 @@ extension RecentCallBuffer.Entry {
         return [("call", .count(number))] + Self.json(call.peer) + [
             ("actor", .text(call.actor)), ("type", .text(call.type)), ("method", .text(call.method)),
             ("time", began > 0 ? .integer(began) : .null),
-            ("seconds", took.map { .number($0 / .seconds(1)) } ?? .null),
+            ("seconds", duration.map { .number($0 / .seconds(1)) } ?? .null),
             ("error", .text(error.map { "\($0)" })),
         ] + Self.json(call.arguments) + (call.trace.map { [("trace", .text($0.traceID))] } ?? [])
             + json(details)

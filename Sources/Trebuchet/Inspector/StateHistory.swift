@@ -9,7 +9,7 @@ struct StateHistory: Sendable {
     let patches: [[UInt8]]
 
     /// The value after all patches; nil if they do not apply or the value exceeds the size limit.
-    var made: [UInt8]? {
+    var latestValue: [UInt8]? {
         try? patches.reduce(value) { value, patch in
             try value.withUnsafeBytes { document in
                 try patch.withUnsafeBytes {

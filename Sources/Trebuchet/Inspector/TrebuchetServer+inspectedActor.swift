@@ -39,8 +39,9 @@ extension TrebuchetServer {
             guard let record = self?.record(of: actor) else { return }
             actor.addSubscription(
                 InspectorStateSubscription.follow(stream, of: record, else: pool) {
-                    [weak self, weak recorder, weak actor] taken in
-                    guard let taken, let recorder, let actor, recorder.recordUpdate(taken, of: stream, in: actor) else {
+                    [weak self, weak recorder, weak actor] version in
+                    guard let version, let recorder, let actor, recorder.recordUpdate(version, of: stream, in: actor)
+                    else {
                         return
                     }
                     self?.recordSnapshot(stream, of: actor, recorder, else: pool)
@@ -48,12 +49,12 @@ extension TrebuchetServer {
         }
         let description = record.type.description
         // Query the states concurrently, since each may take the whole timeout.
-        let taken = await withTaskGroup(of: (String, InspectorStateSubscription.SentVersion?).self) { group in
+        let version = await withTaskGroup(of: (String, InspectorStateSubscription.SentVersion?).self) { group in
             for stream in description.states { group.addTask { (stream, await self.value(of: stream, record)) } }
             return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
         }
         if let actor {
-            for (stream, taken) in taken { recorder.recordSnapshot(taken, of: stream, in: actor) }
+            for (stream, version) in version { recorder.recordSnapshot(version, of: stream, in: actor) }
         }
         return .object([
             ("name", .text(record.name)), ("type", .text(record.type.name)),
@@ -61,7 +62,7 @@ extension TrebuchetServer {
             ("placed", .flag(record.isClustered)),
             ("slot", record.isClustered ? .count(ClusterSlot(of: record.name).number) : .null),
             ("persisted", .flag(record.persisted != nil)),
-            ("states", .list(description.states.map { Self.json($0, taken[$0]) })),
+            ("states", .list(description.states.map { Self.json($0, version[$0]) })),
             ("events", .list(description.events.map { .text($0) })),
             ("methods", .list(description.methods.map { Self.json($0) })),
             ("recorded", actor.map { recorder.versions(of: $0, look) } ?? .null),
@@ -81,15 +82,15 @@ extension TrebuchetServer {
         // Run it later on the reactor, not while the state's subscribers are being written to.
         (record.home ?? pool).reactor.execute {
             InspectorStateSubscription.follow(stream, of: record, else: pool, isOnce: true) {
-                [weak recorder, weak actor] taken in
-                guard let taken, let actor else { return }
-                recorder?.recordSnapshot(taken, of: stream, in: actor)
+                [weak recorder, weak actor] version in
+                guard let version, let actor else { return }
+                recorder?.recordSnapshot(version, of: stream, in: actor)
             }
         }
     }
 
-    private static func json(_ stream: String, _ taken: InspectorStateSubscription.SentVersion?) -> InspectorJSON {
-        guard let taken else {
+    private static func json(_ stream: String, _ version: InspectorStateSubscription.SentVersion?) -> InspectorJSON {
+        guard let version else {
             return .object([
                 ("stream", .text(stream)), ("subscribers", .null), ("version", .null), ("bytes", .null),
                 ("value", .null),
@@ -97,8 +98,9 @@ extension TrebuchetServer {
             ])
         }
         return .object([
-            ("stream", .text(stream)), ("subscribers", .count(taken.subscribers)), ("version", .count(taken.number)),
-            ("bytes", .count(taken.bytes)), ("value", taken.json.map { .encoded($0) } ?? .null),
+            ("stream", .text(stream)), ("subscribers", .count(version.subscribers)),
+            ("version", .count(version.number)),
+            ("bytes", .count(version.bytes)), ("value", version.json.map { .encoded($0) } ?? .null),
         ])
     }
 

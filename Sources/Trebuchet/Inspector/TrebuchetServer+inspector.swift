@@ -40,12 +40,12 @@ extension TrebuchetServer {
     /// - Throws: `TransportError`: `addressInvalid` for an address that is not loopback without `tls` and `token`, for a token
     ///   that is too short, for a second inspector and after the end; else as `start`.
     public func openInspector(
-        host: String = "127.0.0.1", port: Int = 0, tls: TLSServerSettings? = nil, token given: String? = nil,
+        host: String = "127.0.0.1", port: Int = 0, tls: TLSServerSettings? = nil, token requestedToken: String? = nil,
         writes: Bool = false
     ) throws(TransportError) -> Inspector {
-        try AdminRequestGuard.check("the inspector", at: host, tls, given)
+        try AdminRequestGuard.check("the inspector", at: host, tls, requestedToken)
         let token =
-            given
+            requestedToken
             ?? NodeLinkKeys.randomBytes(32).map { byte in
                 String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
             }.joined()
@@ -54,7 +54,7 @@ extension TrebuchetServer {
         let address = InspectorEndpoint(self, token: token, writes: writes, on: reactors)
         let listener = try address.listen(host: host, port: port, tls: tls, on: reactors)
         // A host name may resolve to an address that is not loopback.
-        guard tls != nil && given != nil || AdminRequestGuard.isLoopback(listener.address) else {
+        guard tls != nil && requestedToken != nil || AdminRequestGuard.isLoopback(listener.address) else {
             Task {
                 await listener.shutdown()
                 await address.shutDown()

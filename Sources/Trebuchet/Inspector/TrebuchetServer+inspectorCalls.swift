@@ -39,11 +39,11 @@ extension TrebuchetServer {
 
     /// Calls a method as a client in this process with the principal of the call.
     ///
-    /// - Parameter who: the inspector client, for the log.
-    func call(_ call: InspectorCall, for who: String) async throws(TrebuchetError) -> InspectorJSON {
+    /// - Parameter peer: the inspector client, for the log.
+    func call(_ call: InspectorCall, for peer: String) async throws(TrebuchetError) -> InspectorJSON {
         context.log(
             LogLine.of(
-                "inspector: \(who) calls \(call.method) of \(call.actor)"
+                "inspector: \(peer) calls \(call.method) of \(call.actor)"
                     + (call.principal.map { " as \($0)" } ?? "")))
         let guest = ImpersonatingServer(self, call.principal)
         var options = TrebuchetClient.Options()
@@ -53,21 +53,21 @@ extension TrebuchetServer {
         do {
             try await client.connect()
             let result = try await client.call(actor: call.actor, target: call.method, arguments: call.arguments)
-            let took = MonotonicClock.now &- began
+            let duration = MonotonicClock.now &- began
             await client.close()
             return .object([
-                ("seconds", .seconds(took)), ("result", result.map { .encoded($0) } ?? .null), ("error", .null),
+                ("seconds", .seconds(duration)), ("result", result.map { .encoded($0) } ?? .null), ("error", .null),
             ])
         } catch {
             await client.close()
-            let told = error as? TrebuchetError
+            let failure = error as? TrebuchetError
             return .object([
                 ("seconds", .seconds(MonotonicClock.now &- began)), ("result", .null),
                 (
                     "error",
                     .object([
-                        ("code", .text(told.map { "\($0.code)" } ?? "internal")),
-                        ("message", .text(told?.message ?? "\(error)")),
+                        ("code", .text(failure.map { "\($0.code)" } ?? "internal")),
+                        ("message", .text(failure?.message ?? "\(error)")),
                     ])
                 ),
             ])
@@ -75,7 +75,7 @@ extension TrebuchetServer {
     }
 
     /// Closes a connection; nil if it does not exist any more.
-    func cut(connection number: UInt64, for who: String) async throws(TrebuchetError) -> InspectorJSON? {
+    func cut(connection number: UInt64, for peer: String) async throws(TrebuchetError) -> InspectorJSON? {
         for shard in shards {
             let isCut = await Self.query(shard.reactor, timeout: Self.answerTime) { () -> Bool in
                 guard let connection = shard.connections[number] else { return false }
@@ -86,7 +86,7 @@ extension TrebuchetServer {
                 throw TrebuchetError(.unavailable, "\(shard.reactor.name) does not respond; it may be blocked")
             }
             guard isCut else { continue }
-            context.log("inspector: \(who) closed connection \(number)")
+            context.log("inspector: \(peer) closed connection \(number)")
             return .object([("cut", .count(number))])
         }
         return nil

@@ -5,7 +5,7 @@ internal import Synchronization
 struct BucketTable<QuotaScope: Hashable> {
     /// One entry: a party with its bucket.
     private struct Slot {
-        let party: QuotaScope
+        let scope: QuotaScope
         var bucket: TokenBucket
     }
 
@@ -20,7 +20,7 @@ struct BucketTable<QuotaScope: Hashable> {
     private let limit: RateLimit
     /// The maximum number of buckets. At this size a new one replaces, of some others, the one that is full soonest.
     private let capacity: Int
-    private var places: [QuotaScope: Int] = [:]
+    private var indices: [QuotaScope: Int] = [:]
     private var slots: [Slot] = []
     /// The index of the bucket to inspect next.
     private var next = 0
@@ -34,18 +34,18 @@ struct BucketTable<QuotaScope: Hashable> {
 
     var count: Int { slots.count }
 
-    /// Takes `count` tokens for `party`. Returns nil if the calls are permitted, else the time to wait in milliseconds.
-    mutating func consume(_ party: QuotaScope, _ count: Int = 1, at now: UInt64) -> Int? {
+    /// Takes `count` tokens for `scope`. Returns nil if the calls are permitted, else the time to wait in milliseconds.
+    mutating func consume(_ scope: QuotaScope, _ count: Int = 1, at now: UInt64) -> Int? {
         if slots.count > Self.minimumRetained { forgetSome(at: now) }
-        if let place = places[party] {
+        if let index = indices[scope] {
             inspectionCount += 1
-            return slots[place].bucket.consume(count, at: now)
+            return slots[index].bucket.consume(count, at: now)
         }
         if slots.count >= capacity { evictOne(at: now) }
         var bucket = TokenBucket(limit, now: now)
         let wait = bucket.consume(count, at: now)
-        places[party] = slots.count
-        slots.append(Slot(party: party, bucket: bucket))
+        indices[scope] = slots.count
+        slots.append(Slot(scope: scope, bucket: bucket))
         return wait
     }
 
@@ -70,12 +70,12 @@ struct BucketTable<QuotaScope: Hashable> {
         }
     }
 
-    private mutating func remove(_ place: Int) {
-        places[slots[place].party] = nil
+    private mutating func remove(_ index: Int) {
+        indices[slots[index].scope] = nil
         let last = slots.removeLast()
-        guard place < slots.count else { return }
-        slots[place] = last
-        places[last.party] = place
+        guard index < slots.count else { return }
+        slots[index] = last
+        indices[last.scope] = index
     }
 }
 
@@ -99,9 +99,9 @@ package final class ShardedBuckets<QuotaScope: Hashable & Sendable>: Sendable {
         parts = (0..<count).map { _ in Shard(limit, capacity: Self.capacity / count) }
     }
 
-    /// Takes `count` tokens for `party`. Returns nil if the calls are permitted, else the time to wait in milliseconds.
-    package func consume(_ party: QuotaScope, _ count: Int = 1, at now: UInt64) -> Int? {
-        let part = UInt(bitPattern: party.hashValue) >> (UInt.bitWidth - Self.partBits)
-        return parts[Int(part)].table.withLock { $0.consume(party, count, at: now) }
+    /// Takes `count` tokens for `scope`. Returns nil if the calls are permitted, else the time to wait in milliseconds.
+    package func consume(_ scope: QuotaScope, _ count: Int = 1, at now: UInt64) -> Int? {
+        let part = UInt(bitPattern: scope.hashValue) >> (UInt.bitWidth - Self.partBits)
+        return parts[Int(part)].table.withLock { $0.consume(scope, count, at: now) }
     }
 }

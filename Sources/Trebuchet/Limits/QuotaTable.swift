@@ -33,16 +33,16 @@ struct Quota: ~Copyable, Sendable {
 /// The quota of one party: a principal or a host with all of its connections.
 final class ScopedQuota<QuotaScope: Hashable & Sendable>: Sendable {
     let quota: Quota
-    private let party: QuotaScope
+    private let scope: QuotaScope
     private let shares: QuotaTable<QuotaScope>
 
-    fileprivate init(_ party: QuotaScope, _ shares: QuotaTable<QuotaScope>) {
+    fileprivate init(_ scope: QuotaScope, _ shares: QuotaTable<QuotaScope>) {
         quota = Quota(shares.limit)
-        self.party = party
+        self.scope = scope
         self.shares = shares
     }
 
-    deinit { shares.remove(party) }
+    deinit { shares.remove(scope) }
 }
 
 /// The quotas of all parties. Users of a quota hold a reference to it, so taking from it needs neither a lock nor a lookup; a
@@ -61,20 +61,20 @@ final class QuotaTable<QuotaScope: Hashable & Sendable>: Sendable {
     /// The number of parties with a referenced quota.
     var count: Int { entries.withLock { $0.count } }
 
-    func share(of party: QuotaScope) -> ScopedQuota<QuotaScope> {
+    func share(of scope: QuotaScope) -> ScopedQuota<QuotaScope> {
         entries.withLock { entries in
-            if let share = entries[party]?.share { return share }
-            let share = ScopedQuota(party, self)
-            entries[party] = Entry(share: share)
+            if let share = entries[scope]?.share { return share }
+            let share = ScopedQuota(scope, self)
+            entries[scope] = Entry(share: share)
             return share
         }
     }
 
-    fileprivate func remove(_ party: QuotaScope) {
+    fileprivate func remove(_ scope: QuotaScope) {
         let other: ScopedQuota<QuotaScope>? = entries.withLock { entries in
             // Another thread may have created a new share for the party during this deinit.
-            if let other = entries[party]?.share { return other }
-            entries[party] = nil
+            if let other = entries[scope]?.share { return other }
+            entries[scope] = nil
             return nil
         }
         // Keep `other` alive until the lock is released: if it were freed within it, its deinit would lock again.

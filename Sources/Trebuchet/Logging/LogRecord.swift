@@ -26,13 +26,13 @@ struct LogRecord {
         case .connectionOpened(let peer):
             self.init(.info, "connection opened")
             addFields(of: peer)
-        case .connectionClosed(let peer, let lasted, let why):
+        case .connectionClosed(let peer, let duration, let closing):
             self.init(.info, "connection closed")
             addFields(of: peer)
-            addField("seconds", lasted)
-            addField("cause", why.cause.rawValue)
-            if let code = why.code { addField("code", code) }
-            if !why.reason.isEmpty { addField("reason", why.reason) }
+            addField("seconds", duration)
+            addField("cause", closing.cause.rawValue)
+            if let code = closing.code { addField("code", code) }
+            if !closing.reason.isEmpty { addField("reason", closing.reason) }
         case .connectionRejected(let address, let status, let reason):
             self.init(RejectionLog.isCommon(status) ? .info : .notice, "refused")
             if let address { addField("address", "\(address)") }
@@ -45,10 +45,10 @@ struct LogRecord {
         case .callStarted(let call):
             self.init(.trace, "call started")
             addFields(of: call)
-        case .callEnded(let call, let took, let error):
+        case .callEnded(let call, let duration, let error):
             self.init(.debug, error == nil ? "call" : "call failed")
             addFields(of: call)
-            addField("seconds", took)
+            addField("seconds", duration)
             if let error { addField("error", "\(error)") }
         case .callFailed(let failure):
             guard let thrown = failure.errorDescription else { return nil }
@@ -94,11 +94,11 @@ struct LogRecord {
             addField("connection", connection)
             addFields(of: stream)
             addField("version", number)
-        case .streamStarted(let stream, let peer, let beginning):
+        case .streamStarted(let stream, let peer, let start):
             self.init(.debug, "stream started")
             addFields(of: peer)
             addFields(of: stream)
-            addField("beginning", beginning.rawValue)
+            addField("beginning", start.rawValue)
         case .streamEnded(let stream, let connection, let reason):
             self.init(.debug, "stream ended")
             addField("connection", connection)
@@ -119,10 +119,10 @@ struct LogRecord {
             }
             addField("type", type)
             addField("actor", name: name)
-        case .storeWriteCompleted(let actors, let took, let error):
+        case .storeWriteCompleted(let actors, let duration, let error):
             self.init(error == nil ? .debug : .error, error == nil ? "stored" : "store write failed")
             addField("actors", actors)
-            addField("seconds", took)
+            addField("seconds", duration)
             if let error {
                 addField("error", error)
                 pause = "store write failed"

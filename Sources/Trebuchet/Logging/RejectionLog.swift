@@ -11,7 +11,7 @@ package final class RejectionLog: Sendable {
     /// The time of the next permitted line and the number of suppressed ones.
     private struct State {
         var next: UInt64 = 0
-        var unsaid = 0
+        var unreported = 0
     }
 
     private let log: @Sendable (String) -> Void
@@ -21,8 +21,8 @@ package final class RejectionLog: Sendable {
 
     /// Logs that a connection or an HTTP request was rejected.
     func logRejection(_ refusal: HTTPResponse, from address: SocketAddress?, at now: UInt64 = MonotonicClock.now) {
-        let who = address.map { "\($0)" } ?? "a client"
-        logLine("refused \(who) with \(refusal.status): \(Self.reason(refusal))", at: now)
+        let peer = address.map { "\($0)" } ?? "a client"
+        logLine("refused \(peer) with \(refusal.status): \(Self.reason(refusal))", at: now)
     }
 
     /// Returns whether the status is common for requests of missing pages or for silent peers, and therefore unrelated to access.
@@ -34,16 +34,16 @@ package final class RejectionLog: Sendable {
     }
 
     package func logLine(_ line: String, at now: UInt64 = MonotonicClock.now) {
-        let unsaid = state.withLock { state -> Int? in
+        let unreported = state.withLock { state -> Int? in
             guard now >= state.next else {
-                state.unsaid += 1
+                state.unreported += 1
                 return nil
             }
-            defer { state.unsaid = 0 }
+            defer { state.unreported = 0 }
             state.next = now &+ Self.pause
-            return state.unsaid
+            return state.unreported
         }
-        guard let unsaid else { return }
-        log("\(line)\(unsaid > 0 ? " (and \(unsaid) before it)" : "")")
+        guard let unreported else { return }
+        log("\(line)\(unreported > 0 ? " (and \(unreported) before it)" : "")")
     }
 }

@@ -89,7 +89,7 @@ public final class ServerLog: ServerEventHandler {
 struct LogRateLimiter {
     private static let pause: UInt64 = 1_000_000_000
 
-    private var kinds: [String: (next: UInt64, unsaid: Int)] = [:]
+    private var kinds: [String: (next: UInt64, unreported: Int)] = [:]
 
     /// Returns the number of lines suppressed before this one, or nil if this one is suppressed too.
     ///
@@ -97,10 +97,10 @@ struct LogRateLimiter {
     mutating func admitLine(_ kind: String, at now: UInt64) -> Int? {
         let state = kinds[kind] ?? (0, 0)
         guard now >= state.next else {
-            kinds[kind]?.unsaid += 1
+            kinds[kind]?.unreported += 1
             return nil
         }
         kinds[kind] = (now &+ Self.pause, 0)
-        return state.unsaid
+        return state.unreported
     }
 }

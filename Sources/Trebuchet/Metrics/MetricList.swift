@@ -62,8 +62,8 @@ struct MetricList {
         return text.text
     }
 
-    private func samples(_ label: String, _ figures: [(String, Metric)]) -> [(MetricsText.Labels, Double)] {
-        figures.map { ([label: $0], Double(counts[$1])) }
+    private func samples(_ label: String, _ metrics: [(String, Metric)]) -> [(MetricsText.Labels, Double)] {
+        metrics.map { ([label: $0], Double(counts[$1])) }
     }
 
     private func addConnections(to text: inout MetricsText) {
@@ -76,7 +76,7 @@ struct MetricList {
         text.appendMetric(
             "trebuchet_connection_ends_total", .counter,
             "Closed connections by cause: closed by the client, lost, unresponsive client, protocol violation, limit exceeded, or closed by the server.",
-            samples("cause", ServerEvent.Closing.Cause.allCases.map { ($0.rawValue, $0.figure) }))
+            samples("cause", ServerEvent.Closing.Cause.allCases.map { ($0.rawValue, $0.metric) }))
         text.appendMetric(
             "trebuchet_requests_refused_total", .counter,
             "Rejected connections and page requests, by HTTP status.",
@@ -103,7 +103,7 @@ struct MetricList {
             counts[.callsForwarded])
         text.appendMetric(
             "trebuchet_errors_total", .counter, "Errors sent to clients, by code.",
-            self.samples("code", Metric.codes.map { ($0.code, $0.figure) }))
+            self.samples("code", Metric.codes.map { ($0.code, $0.metric) }))
         text.appendMetric(
             "trebuchet_repeats_total", .counter,
             "Outcomes of calls that clients repeated after a lost connection.",

@@ -36,11 +36,11 @@ struct MetricsText {
         appendHeader(name, "histogram", help)
         for (labels, times) in samples {
             var count: UInt64 = 0
-            for (place, bucket) in times.buckets.enumerated() {
+            for (index, bucket) in times.buckets.enumerated() {
                 count &+= bucket
                 let bound =
-                    place < DurationBuckets.bounds.count
-                    ? Self.number(Double(DurationBuckets.bounds[place]) / 1e9) : "+Inf"
+                    index < DurationBuckets.bounds.count
+                    ? Self.number(Double(DurationBuckets.bounds[index]) / 1e9) : "+Inf"
                 sample(name + "_bucket", labels, ("le", bound), "\(count)")
             }
             sample(name + "_sum", labels, nil, Self.number(Double(times.sum) / 1e9))

@@ -63,8 +63,8 @@ struct AdminRequestGuard: Sendable {
         limits.pages.transferInterval = .seconds(10)
         let origins = try OriginRule(nil)
         let (acceptsSameOriginPages, name, refusals) = (acceptsSameOriginPages, name, refusals)
-        @Sendable func refuse(_ response: HTTPResponse, _ address: SocketAddress?, _ why: String) -> HTTPResponse {
-            refusals.logLine("\(name): \(address.map { "\($0)" } ?? "unknown address") was refused: \(why)")
+        @Sendable func refuse(_ response: HTTPResponse, _ address: SocketAddress?, _ reason: String) -> HTTPResponse {
+            refusals.logLine("\(name): \(address.map { "\($0)" } ?? "unknown address") was refused: \(reason)")
             return Self.protected(response)
         }
         return try WebSocketServer(
@@ -175,8 +175,8 @@ struct AdminRequestGuard: Sendable {
         switch answer {
         case .last(let response): .last(protected(response))
         case .page(let reply): .page(protected(reply))
-        case .blocking(let look): .blocking { protected(look()) }
-        case .asynchronous(let ask): .asynchronous { protected(await ask()) }
+        case .blocking(let respond): .blocking { protected(respond()) }
+        case .asynchronous(let respond): .asynchronous { protected(await respond()) }
         }
     }
 

@@ -12,17 +12,17 @@ package final class ShutdownSignals: Sendable {
     }
 
     private let state = Mutex(State())
-    private let givingUp: String?
+    private let secondSignalLoss: String?
     private let log: @Sendable (String) -> Void
 
     /// - Parameters:
-    ///   - givingUp: the loss that a second signal causes, for the log.
+    ///   - secondSignalLoss: the loss that a second signal causes, for the log.
     ///   - log: receives a line at a second signal.
     package init(
-        _ signals: Set<ProcessSignal> = [.interrupt, .terminate], givingUp: String? = nil,
+        _ signals: Set<ProcessSignal> = [.interrupt, .terminate], secondSignalLoss: String? = nil,
         log: @escaping @Sendable (String) -> Void = ServerLog.standardError
     ) {
-        self.givingUp = givingUp
+        self.secondSignalLoss = secondSignalLoss
         self.log = log
         // The reader retains this object until `end()`.
         listen(for: signals) { self.handle($0) }
@@ -68,7 +68,7 @@ package final class ShutdownSignals: Sendable {
         guard count == 1 else {
             let status = 128 + signal.number
             log(
-                "received a second signal (\(signal)): exiting immediately with \(status)\(givingUp.map { "; \($0)" } ?? "")"
+                "received a second signal (\(signal)): exiting immediately with \(status)\(secondSignalLoss.map { "; \($0)" } ?? "")"
             )
             exit(status)
         }

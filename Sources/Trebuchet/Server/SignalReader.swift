@@ -21,7 +21,7 @@ final class SignalReader: Sendable {
         var listeners: [Int: Listener] = [:]
         var lastNumber = 0
         /// The handlers before the first listener.
-        var former: [ProcessSignal: sigaction] = [:]
+        var previous: [ProcessSignal: sigaction] = [:]
         var isReading = false
     }
 
@@ -47,7 +47,7 @@ final class SignalReader: Sendable {
                 _ = Self.pipeEnds
                 startThread { self.read() }
             }
-            for signal in signals where state.former[signal] == nil { state.former[signal] = Self.handle(signal) }
+            for signal in signals where state.previous[signal] == nil { state.previous[signal] = Self.handle(signal) }
             state.lastNumber += 1
             state.listeners[state.lastNumber] = Listener(signals: signals, action: action)
             return state.lastNumber
@@ -58,8 +58,8 @@ final class SignalReader: Sendable {
         state.withLock { state in
             guard let ended = state.listeners.removeValue(forKey: number) else { return }
             for signal in ended.signals where !state.listeners.values.contains(where: { $0.signals.contains(signal) }) {
-                guard var former = state.former.removeValue(forKey: signal) else { continue }
-                sigaction(signal.number, &former, nil)
+                guard var previous = state.previous.removeValue(forKey: signal) else { continue }
+                sigaction(signal.number, &previous, nil)
             }
         }
     }
@@ -73,9 +73,9 @@ final class SignalReader: Sendable {
             errno = error
         }
         action.sa_flags = SA_RESTART
-        var former = sigaction()
-        sigaction(signal.number, &action, &former)
-        return former
+        var previous = sigaction()
+        sigaction(signal.number, &action, &previous)
+        return previous
     }
 
     private func read() {
@@ -83,8 +83,8 @@ final class SignalReader: Sendable {
             var byte: UInt8 = 0
             guard Glibc.read(Self.pipeEnds.read, &byte, 1) == 1 else { continue }
             let signal = ProcessSignal(Int32(byte))
-            let told = state.withLock { $0.listeners.values.filter { $0.signals.contains(signal) } }
-            for listener in told { listener.action(signal) }
+            let notified = state.withLock { $0.listeners.values.filter { $0.signals.contains(signal) } }
+            for listener in notified { listener.action(signal) }
         }
     }
 }

@@ -17,13 +17,13 @@ extension TrebuchetServer {
             if frame.payload == SharedStreamMessage.opening {
                 guard let nodes = parts.nodes else { return nil }
                 let shard = shards[Int(line.number % UInt64(shards.count))]
-                return SharedStreamChannel(line, at: shard, nodes.arrears[line.node])
+                return SharedStreamChannel(line, at: shard, nodes.pendingDeliveries[line.node])
             }
             guard let client = ForwardedClient(frame.payload) else { return nil }
             let name = names.carry(client.session, onReactor: Int(line.number % UInt64(shards.count)))
             let shard = shards.first { $0.index == names.reactor(of: name.name) } ?? first
             guard let nodes = parts.nodes else { return nil }
-            return ForwardedLink(line, client, name, at: shard, behind: nodes.arrears[line.node])
+            return ForwardedLink(line, client, name, at: shard, behind: nodes.pendingDeliveries[line.node])
         }
         nodes.shared.set(reactor: shards.first?.reactor, memory: parts.memory) { [weak parts] slot, node in
             guard parts?.nodes != nil else { return }

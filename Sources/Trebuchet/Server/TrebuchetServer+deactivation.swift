@@ -13,7 +13,7 @@ extension TrebuchetServer {
         _ actor: A, named name: String, if isUnused: @escaping @Sendable (isolated A) -> Bool,
         _ finish: @escaping @Sendable (isolated A, Bool) -> Void
     ) async where A.ActorSystem == TrebuchetActorSystem {
-        let (life, parts) = (actorSystem.instance(of: actor.id), context)
+        let (instance, parts) = (actorSystem.instance(of: actor.id), context)
         for attempt in 1...Self.deactivationAttempts {
             let isDone = await actor.whenLocal { actor in
                 guard isUnused(actor), attempt < Self.deactivationAttempts else {
@@ -21,7 +21,7 @@ extension TrebuchetServer {
                     return true
                 }
                 // From here on no call is admitted; an actor without a record gets none.
-                guard life.close() else { return false }
+                guard instance.close() else { return false }
                 finish(actor, true)
                 if let record = parts.directory.record(ActorName(name)), record.actor === actor {
                     record.home?.serverShard?.didDeactivate(record)

@@ -26,9 +26,9 @@ extension TrebuchetServer {
     public func readiness() async -> [Check] {
         // Run the checks concurrently, since each may take the whole timeout.
         async let reactors = liveness()
-        async let kept = storeProblem
+        async let storeCheck = storeProblem
         var checks = [Check(name: "server", failureReason: servingProblem), await reactors]
-        if let kept = await kept { checks.append(Check(name: "store", failureReason: kept.problem)) }
+        if let storeCheck = await storeCheck { checks.append(Check(name: "store", failureReason: storeCheck.problem)) }
         if let nodes = context.nodes { checks.append(Check(name: "cluster", failureReason: await nodes.problem())) }
         if let problem = access.accountsProblem { checks.append(Check(name: "accounts", failureReason: problem())) }
         return checks
@@ -40,8 +40,8 @@ extension TrebuchetServer {
     /// Returns the liveness check `reactors`, which passes if all reactors respond. A process that fails it should be restarted.
     /// Takes at most 2 seconds.
     public func liveness() async -> Check {
-        let held = await eachShard { await Self.query($0.reactor, timeout: Self.answerTime, { true }) == nil }
-        let names = zip(shards, held).filter(\.1).map(\.0.reactor.name)
+        let unresponsive = await eachShard { await Self.query($0.reactor, timeout: Self.answerTime, { true }) == nil }
+        let names = zip(shards, unresponsive).filter(\.1).map(\.0.reactor.name)
         return Check(
             name: "reactors",
             failureReason: names.isEmpty
@@ -53,7 +53,7 @@ extension TrebuchetServer {
         _ question: @escaping @Sendable (ServerShard) async -> Answer
     ) async -> [Answer] {
         await withTaskGroup(of: (Int, Answer).self) { group in
-            for (place, shard) in shards.enumerated() { group.addTask { (place, await question(shard)) } }
+            for (index, shard) in shards.enumerated() { group.addTask { (index, await question(shard)) } }
             return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
         }
     }

@@ -61,10 +61,10 @@ extension TrebuchetServer {
         list.now.bufferedBytes = bufferedBytes
         list.now.bufferedLimit = context.memory.limit
         if let nodes = context.nodes {
-            let (taken, lost) = nodes.watch.counts
+            let (acquired, lost) = nodes.watch.counts
             list.now.cluster = MetricList.Cluster(
                 slots: nodes.member.slotCount, nodes: nodes.member.liveNodes.count,
-                isEngineThere: nodes.member.trouble == nil, acquiredSlots: taken, lost: lost)
+                isEngineThere: nodes.member.trouble == nil, acquiredSlots: acquired, lost: lost)
         }
         return list
     }

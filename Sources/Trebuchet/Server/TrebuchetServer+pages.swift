@@ -45,8 +45,8 @@ extension TrebuchetServer {
                 }
             },
             body: { ServerSchema(directory.exposedTypes).json })
-        guard let place = try? PageSource.parsePath("/schema.json") else { return }
-        servePages(PageSource(kind: .page(page, place: place)))
+        guard let path = try? PageSource.parsePath("/schema.json") else { return }
+        servePages(PageSource(kind: .page(page, path: path)))
     }
 
     /// The number of files that are open because they are being sent.

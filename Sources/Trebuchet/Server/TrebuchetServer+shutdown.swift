@@ -28,7 +28,7 @@ extension TrebuchetServer {
         // Before it listens, so that an early signal also ends it in order.
         let isToHangUp = !signals.isEmpty && !signals.contains(.hangUp)
         let signals =
-            signals.isEmpty ? nil : ShutdownSignals(signals, givingUp: Self.secondSignalLoss, log: context.log)
+            signals.isEmpty ? nil : ShutdownSignals(signals, secondSignalLoss: Self.secondSignalLoss, log: context.log)
         defer { signals?.restoreHandlers() }
         if isToHangUp { signals?.onHangUp { [weak self] in self?.hangUp() } }
         if address == nil, !isStopping { context.log("listening on \(try await start())") }

@@ -112,8 +112,8 @@ public final class TrebuchetServer: Sendable {
         self.claims = claims
         actorSystem = system
         self.context = parts
-        shards = zip(system.shards, group.reactors).enumerated().map { index, place in
-            let (states, reactor) = place
+        shards = zip(system.shards, group.reactors).enumerated().map { index, pair in
+            let (states, reactor) = pair
             states.memory = parts.memory
             states.resumeTime = limits.resumeTime
             return ServerShard(states: states, on: reactor, index: index, context: parts, system: system)
@@ -127,7 +127,7 @@ public final class TrebuchetServer: Sendable {
         }
         let own = LoopbackClients(shards)
         self.own = own
-        parts.directory.reach { own.way(to: $0) }
+        parts.directory.reach { own.route(to: $0) }
         if let cluster { Self.join(cluster, parts, shards) }
     }
 
@@ -325,9 +325,9 @@ public final class TrebuchetServer: Sendable {
             throw TransportError(.closed, "the server is running already, or was shut down")
         }
         BrokenPipes.ignore()
-        var taken: [StoreOwnership] = []
+        var acquired: [StoreOwnership] = []
         do {
-            for claim in claims { if try claim.acquire() { taken.append(claim) } }
+            for claim in claims { if try claim.acquire() { acquired.append(claim) } }
             try await startNode()
             let pages = PageRouter(pageSources.withLock { $0 }, limits.pages)
             servedPages.withLock { $0 = pages }
@@ -349,7 +349,7 @@ public final class TrebuchetServer: Sendable {
             return listener.address
         } catch {
             state.withLock { $0 = .idle }
-            for claim in taken { claim.release(permanently: false) }
+            for claim in acquired { claim.release(permanently: false) }
             throw error
         }
     }

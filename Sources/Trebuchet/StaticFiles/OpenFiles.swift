@@ -14,7 +14,7 @@ final class OpenFiles: Sendable {
         let start: UInt64
 
         /// The host and its network, in which the transfer counts.
-        var parties: Set<AddressKey> { host.map { [$0, $0.network] } ?? [] }
+        var quotaKeys: Set<AddressKey> { host.map { [$0, $0.network] } ?? [] }
 
         /// The mean rate in bytes per second.
         func rate(at now: UInt64) -> Double { Double(body.acknowledgedBytes) / (Double(now &- start) / 1e9) }
@@ -23,7 +23,7 @@ final class OpenFiles: Sendable {
     private struct State {
         var transfers: [UInt64: Transfer] = [:]
         /// The numbers of transfers of hosts and networks.
-        var parties: [AddressKey: Int] = [:]
+        var quotaKeys: [AddressKey: Int] = [:]
         var lastNumber: UInt64 = 0
         /// The number of replaced files that are not closed yet.
         var replaced = 0
@@ -31,18 +31,18 @@ final class OpenFiles: Sendable {
         /// Removes a transfer from the counts.
         mutating func remove(_ number: UInt64) -> Transfer? {
             guard let transfer = transfers.removeValue(forKey: number) else { return nil }
-            for party in transfer.parties {
-                let left = parties[party, default: 1] - 1
-                parties[party] = left > 0 ? left : nil
+            for key in transfer.quotaKeys {
+                let left = quotaKeys[key, default: 1] - 1
+                quotaKeys[key] = left > 0 ? left : nil
             }
             return transfer
         }
 
         /// Removes the slowest transfer that is older than `grace`, of one host or network, or of all.
-        mutating func removeSlowest(of party: AddressKey?, at now: UInt64, grace: UInt64) -> BodyTransfer? {
+        mutating func removeSlowest(of key: AddressKey?, at now: UInt64, grace: UInt64) -> BodyTransfer? {
             guard replaced < OpenFiles.maximumReplaced else { return nil }
             let slowest = transfers.lazy
-                .filter { (party.map($0.value.parties.contains) ?? true) && now &- $0.value.start >= grace }
+                .filter { (key.map($0.value.quotaKeys.contains) ?? true) && now &- $0.value.start >= grace }
                 .min { $0.value.rate(at: now) < $1.value.rate(at: now) }
             guard let slowest, let removed = remove(slowest.key) else { return nil }
             replaced += 1
@@ -73,15 +73,17 @@ final class OpenFiles: Sendable {
         let reservation = state.withLock { state -> FileReservation? in
             let body = BodyTransfer()
             let transfer = Transfer(host: host, body: body, start: now)
-            if let full = transfer.parties.first(where: { isFull($0, state) }) {
+            if let full = transfer.quotaKeys.first(where: { isFull($0, state) }) {
                 slowest = state.removeSlowest(of: full, at: now, grace: grace)
             } else if state.transfers.count >= most {
                 slowest = state.removeSlowest(of: nil, at: now, grace: grace)
             }
-            guard state.transfers.count < most, !transfer.parties.contains(where: { isFull($0, state) }) else { return nil }
+            guard state.transfers.count < most, !transfer.quotaKeys.contains(where: { isFull($0, state) }) else {
+                return nil
+            }
             state.lastNumber += 1
             state.transfers[state.lastNumber] = transfer
-            for party in transfer.parties { state.parties[party, default: 0] += 1 }
+            for key in transfer.quotaKeys { state.quotaKeys[key, default: 0] += 1 }
             return FileReservation(self, state.lastNumber, body)
         }
         slowest?.cancel()
@@ -89,9 +91,9 @@ final class OpenFiles: Sendable {
     }
 
     /// Returns true if a host or a network has as many transfers as it may have.
-    private func isFull(_ party: AddressKey, _ state: State) -> Bool {
-        let limit = party.isNetwork ? NetworkQuota.limit(maximumPerHost) : maximumPerHost
-        return state.parties[party, default: 0] >= limit
+    private func isFull(_ key: AddressKey, _ state: State) -> Bool {
+        let limit = key.isNetwork ? NetworkQuota.limit(maximumPerHost) : maximumPerHost
+        return state.quotaKeys[key, default: 0] >= limit
     }
 
     private func release(_ number: UInt64) {
@@ -122,9 +124,9 @@ final class OpenFile: Sendable {
     let descriptor: Int32
     private let reservation: OpenFiles.FileReservation?
 
-    init(_ descriptor: Int32, _ place: OpenFiles.FileReservation?) {
+    init(_ descriptor: Int32, _ reservation: OpenFiles.FileReservation?) {
         self.descriptor = descriptor
-        self.reservation = place
+        self.reservation = reservation
     }
 
     deinit { close(descriptor) }

@@ -35,8 +35,8 @@ struct PageFolder: Sendable {
     /// link to them.
     func below(_ path: PagePath) -> ArraySlice<[UInt8]>? {
         guard let parts = path.suffix(after: prefix) else { return nil }
-        let areShown = parts.enumerated().allSatisfy { place, part in
-            part.first != UInt8(ascii: ".") || place == 0 && prefix.isEmpty && part == Self.wellKnown
+        let areShown = parts.enumerated().allSatisfy { index, part in
+            part.first != UInt8(ascii: ".") || index == 0 && prefix.isEmpty && part == Self.wellKnown
         }
         return showsDotFiles || areShown ? parts : nil
     }
@@ -56,30 +56,30 @@ struct PageFolder: Sendable {
             let target = request.head.path + "/" + (request.head.query.map { "?" + $0 } ?? "")
             return PageRouter.reply(
                 301, "the folder is at \(target)", ["Location": target, "Cache-Control": "no-cache"])
-        case .file(let handle, let facts, let name):
+        case .file(let handle, let status, let name):
             defer { close(handle) }
-            return reply(handle, facts, name, request, open)
+            return reply(handle, status, name, request, open)
         }
     }
 
     private func reply(
-        _ handle: Int32, _ facts: stat, _ name: [UInt8], _ request: PlainRequest, _ open: OpenFiles
+        _ handle: Int32, _ status: stat, _ name: [UInt8], _ request: PlainRequest, _ open: OpenFiles
     ) -> StreamedResponse? {
-        let size = Int(facts.st_size)
+        let size = Int(status.st_size)
         // Include the change time (ctime), since copies and archives may set the modification time to any value.
         let tag =
-            "W/\"\(Self.hex(facts.st_mtim))-\(Self.hex(facts.st_ctim))-\(String(UInt(bitPattern: size), radix: 16))\""
+            "W/\"\(Self.hex(status.st_mtim))-\(Self.hex(status.st_ctim))-\(String(UInt(bitPattern: size), radix: 16))\""
         var headers = PageRouter.headers(type: ContentType.of(name))
         headers.add("ETag", tag)
-        headers.add("Last-Modified", HTTPDate.text(facts.st_mtim.tv_sec))
+        headers.add("Last-Modified", HTTPDate.text(status.st_mtim.tv_sec))
         headers.add("Cache-Control", cacheControl)
         if EntityTag.isKnown(tag, to: request.head.headers) {
             return StreamedResponse(HTTPResponse(status: 304, headers: headers))
         }
-        var place: OpenFiles.FileReservation?
+        var reservation: OpenFiles.FileReservation?
         if size > StreamedResponse.pieceBytes, request.head.method != "HEAD" {
-            place = open.reserveFile(for: request.remoteAddress.flatMap { AddressKey($0) })
-            guard place != nil else {
+            reservation = open.reserveFile(for: request.remoteAddress.flatMap { AddressKey($0) })
+            guard reservation != nil else {
                 return PageRouter.busy("too many files are being sent (pages.openFiles, pages.openFilesPerHost)")
             }
         }
@@ -87,7 +87,7 @@ struct PageFolder: Sendable {
         guard descriptor >= 0 else {
             return errno == EMFILE || errno == ENFILE ? PageRouter.busy("no free file descriptors") : nil
         }
-        let file = OpenFile(descriptor, place)
+        let file = OpenFile(descriptor, reservation)
         let first = min(size, StreamedResponse.pieceBytes)
         let isHead = request.head.method == "HEAD"
         var response = HTTPResponse(status: 200, headers: headers)
@@ -99,7 +99,9 @@ struct PageFolder: Sendable {
         guard size > sent else { return StreamedResponse(response) }
         return StreamedResponse(
             response,
-            remainingBody: StreamedResponse.RemainingBody(count: size - sent, blocks: true, transfer: place?.transfer) {
+            remainingBody: StreamedResponse.RemainingBody(
+                count: size - sent, blocks: true, transfer: reservation?.transfer
+            ) {
                 offset, count in
                 file.read(at: sent + offset, count)
             })
@@ -120,13 +122,13 @@ struct PageFolder: Sendable {
         guard relative.count < Int(PATH_MAX) else { return .nothing }
         let handle = Self.handle(relative, in: root)
         guard handle >= 0 else { return Self.failure }
-        var facts = stat()
-        guard fstat(handle, &facts) == 0, lies(handle, in: root) else {
+        var status = stat()
+        guard fstat(handle, &status) == 0, lies(handle, in: root) else {
             close(handle)
             return .nothing
         }
-        switch facts.st_mode & S_IFMT {
-        case S_IFREG where !isFolder: return .file(handle, facts, name: parts.last ?? [])
+        switch status.st_mode & S_IFMT {
+        case S_IFREG where !isFolder: return .file(handle, status, name: parts.last ?? [])
         case S_IFDIR:
             defer { close(handle) }
             return isFolder ? index(of: handle, in: root) : .folderWithoutSlash
@@ -140,12 +142,12 @@ struct PageFolder: Sendable {
         let name = Array("index.html".utf8)
         let handle = Self.handle(name, in: folder)
         guard handle >= 0 else { return Self.failure }
-        var facts = stat()
-        guard fstat(handle, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG, lies(handle, in: root) else {
+        var status = stat()
+        guard fstat(handle, &status) == 0, status.st_mode & S_IFMT == S_IFREG, lies(handle, in: root) else {
             close(handle)
             return .nothing
         }
-        return .file(handle, facts, name: name)
+        return .file(handle, status, name: name)
     }
 
     private static func handle(_ relative: [UInt8], in folder: Int32) -> Int32 {
@@ -160,12 +162,12 @@ struct PageFolder: Sendable {
     /// Returns whether the real path of the file is in the folder and not hidden there. Names that begin with two dots belong
     /// to mounted volumes, as `..data` of Kubernetes.
     private func lies(_ handle: Int32, in root: Int32) -> Bool {
-        guard let place = Self.realPath(of: handle), let rootPlace = Self.realPath(of: root) else { return false }
-        if place == rootPlace { return true }
-        let prefix = rootPlace.last == UInt8(ascii: "/") ? rootPlace : rootPlace + [UInt8(ascii: "/")]
-        guard place.starts(with: prefix) else { return false }
+        guard let path = Self.realPath(of: handle), let rootPath = Self.realPath(of: root) else { return false }
+        if path == rootPath { return true }
+        let prefix = rootPath.last == UInt8(ascii: "/") ? rootPath : rootPath + [UInt8(ascii: "/")]
+        guard path.starts(with: prefix) else { return false }
         if showsDotFiles { return true }
-        let parts = place.dropFirst(prefix.count).split(separator: UInt8(ascii: "/"))
+        let parts = path.dropFirst(prefix.count).split(separator: UInt8(ascii: "/"))
         return parts.enumerated().allSatisfy { number, part in
             !part.starts(with: ".".utf8) || part.starts(with: "..".utf8)
                 || number == 0 && part.elementsEqual(".well-known".utf8)

@@ -31,8 +31,8 @@ final class PageRouter: Sendable {
                 if folder.below(path) != nil {
                     return .blocking { [candidates, open] in Self.lookUp(path, request, candidates, open) }
                 }
-            case .page(let page, let place):
-                if page.isFor(request), place == path { return .page(page.reply(request)) }
+            case .page(let page, let pagePath):
+                if page.isFor(request), pagePath == path { return .page(page.reply(request)) }
             case .list: break
             }
             candidates.removeFirst()
@@ -49,8 +49,8 @@ final class PageRouter: Sendable {
                 guard let below = folder.below(path) else { continue }
                 // The folder itself has a trailing slash too; the root always has one.
                 if let reply = folder.answer(below, isFolder: path.isFolder, request, open) { return reply }
-            case .page(let page, let place):
-                if page.isFor(request), place == path { return page.reply(request) }
+            case .page(let page, let pagePath):
+                if page.isFor(request), pagePath == path { return page.reply(request) }
             case .list: break
             }
         }

@@ -22,7 +22,7 @@ extension PageSource {
         let html = bytes(WebFiles.start)
         let headers: HTTPHeaders = ["Content-Security-Policy": ContentSecurityPolicy.ofPage(html)]
         let page = MemoryPage(html, type: ContentType.of("index.html".utf8), headers: headers)
-        return PageSource(kind: .page(page, place: .root))
+        return PageSource(kind: .page(page, path: .root))
     }
 
     private static func bytes(_ text: StaticString) -> [UInt8] { text.withUTF8Buffer { Array($0) } }

@@ -7,7 +7,7 @@ public struct PageSource: Sendable {
     /// The kinds of sources.
     enum Kind: Sendable {
         case folder(PageFolder)
-        case page(MemoryPage, place: PagePath)
+        case page(MemoryPage, path: PagePath)
         case list([PageSource])
     }
 
@@ -30,8 +30,8 @@ public struct PageSource: Sendable {
     public static func folder(
         _ path: String, at prefix: String = "/", cacheControl: String = "no-cache", showsDotFiles: Bool = false
     ) throws(TransportError) -> PageSource {
-        var facts = stat()
-        guard stat(path, &facts) == 0, facts.st_mode & S_IFMT == S_IFDIR else {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
             throw TransportError(.addressInvalid, "'\(path)' is not a folder")
         }
         let folder = PageFolder(
@@ -50,9 +50,9 @@ public struct PageSource: Sendable {
     public static func page(_ path: String, _ body: [UInt8], type: String? = nil, headers: HTTPHeaders = [:])
         throws(TransportError) -> PageSource
     {
-        let place = try parsePath(path)
-        let page = MemoryPage(body, type: type ?? ContentType.of(place.parts.last ?? []), headers: headers)
-        return PageSource(kind: .page(page, place: place))
+        let path = try parsePath(path)
+        let page = MemoryPage(body, type: type ?? ContentType.of(path.parts.last ?? []), headers: headers)
+        return PageSource(kind: .page(page, path: path))
     }
 
     /// The folders and pages of this source, in their order.

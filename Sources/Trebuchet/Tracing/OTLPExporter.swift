@@ -22,7 +22,7 @@ public final class OTLPExporter: ServerEventHandler {
     private let address: HTTPEndpoint
     private let service: String
     private let instance: String?
-    private let pace: Timeouts
+    private let timeouts: Timeouts
     private let log: @Sendable (String) -> Void
 
     /// Time limits of the exporter; tests use shorter ones.
@@ -44,10 +44,10 @@ public final class OTLPExporter: ServerEventHandler {
         var isSending = false
         var left = 0
         /// The number of dropped spans that no log line has reported.
-        var unsaid = 0
+        var unreported = 0
         var sent = 0
         /// The task of the batching delay; its cancellation ends the delay early.
-        var nap: Task<Void, Never>?
+        var sleep: Task<Void, Never>?
         var isFlushing = false
         /// Continuations of `flush`, by number.
         var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
@@ -69,11 +69,11 @@ public final class OTLPExporter: ServerEventHandler {
         url: String, service: String = "trebuchet", instance: String? = nil,
         log: @escaping @Sendable (String) -> Void = ServerLog.standardError
     ) throws(TransportError) {
-        try self.init(url: url, service: service, instance: instance, pace: Timeouts(), log: log)
+        try self.init(url: url, service: service, instance: instance, timeouts: Timeouts(), log: log)
     }
 
     init(
-        url: String, service: String = "trebuchet", instance: String? = nil, pace: Timeouts,
+        url: String, service: String = "trebuchet", instance: String? = nil, timeouts: Timeouts,
         log: @escaping @Sendable (String) -> Void
     ) throws(TransportError) {
         do throws(FetchError) {
@@ -85,7 +85,7 @@ public final class OTLPExporter: ServerEventHandler {
         }
         self.service = service
         self.instance = instance
-        self.pace = pace
+        self.timeouts = timeouts
         self.log = log
     }
 
@@ -99,17 +99,17 @@ public final class OTLPExporter: ServerEventHandler {
 
     /// Adds a span to the queue.
     public func export(_ span: TraceSpan) {
-        let (mustStart, nap) = state.withLock { state -> (Bool, Task<Void, Never>?) in
+        let (mustStart, sleep) = state.withLock { state -> (Bool, Task<Void, Never>?) in
             guard state.spans.count < Self.most else {
                 state.left += 1
-                state.unsaid += 1
+                state.unreported += 1
                 return (false, nil)
             }
             state.spans.append(span)
             defer { state.isSending = true }
-            return (!state.isSending, state.spans.count >= Self.batch && !state.hasFailed ? state.nap : nil)
+            return (!state.isSending, state.spans.count >= Self.batch && !state.hasFailed ? state.sleep : nil)
         }
-        nap?.cancel()
+        sleep?.cancel()
         if mustStart { Task.detached { await self.sendAll() } }
     }
 
@@ -119,15 +119,15 @@ public final class OTLPExporter: ServerEventHandler {
     public func flush(timeout patience: Duration = .seconds(5)) async {
         var timer: Task<Void, Never>?
         await withCheckedContinuation { continuation in
-            let (number, nap) = state.withLock { state -> (Int?, Task<Void, Never>?) in
+            let (number, sleep) = state.withLock { state -> (Int?, Task<Void, Never>?) in
                 guard state.isSending else { return (nil, nil) }
                 state.isFlushing = true
                 state.lastNumber += 1
                 state.waiting[state.lastNumber] = continuation
-                return (state.lastNumber, state.nap)
+                return (state.lastNumber, state.sleep)
             }
             guard let number else { return continuation.resume() }
-            nap?.cancel()
+            sleep?.cancel()
             timer = Task {
                 if (try? await Task.sleep(for: patience)) != nil { self.abandonFlush(number) }
             }
@@ -137,16 +137,16 @@ public final class OTLPExporter: ServerEventHandler {
 
     /// Resumes a waiting `flush` and drops the spans that were not sent.
     private func abandonFlush(_ number: Int) {
-        let (waiting, unsaid) = state.withLock { state -> (CheckedContinuation<Void, Never>?, Int) in
+        let (waiting, unreported) = state.withLock { state -> (CheckedContinuation<Void, Never>?, Int) in
             guard let waiting = state.waiting.removeValue(forKey: number) else { return (nil, 0) }
             let lost = state.spans.count + state.onTheWay
             (state.spans, state.onTheWay) = ([], 0)
             state.left += lost
-            defer { state.unsaid = 0 }
-            return (waiting, state.unsaid + lost)
+            defer { state.unreported = 0 }
+            return (waiting, state.unreported + lost)
         }
         guard let waiting else { return }
-        logDroppedSpans(unsaid, "shutdown timed out")
+        logDroppedSpans(unreported, "shutdown timed out")
         waiting.resume()
     }
 
@@ -176,38 +176,38 @@ public final class OTLPExporter: ServerEventHandler {
 
     /// Waits for more spans, unless a batch is complete.
     private func gather() async {
-        let pace = pace
-        let nap = state.withLock { state -> Task<Void, Never>? in
+        let timeouts = timeouts
+        let sleep = state.withLock { state -> Task<Void, Never>? in
             guard !state.isFlushing, state.hasFailed || state.spans.count < Self.batch else { return nil }
-            let time = state.hasFailed ? pace.afterFailure : pace.gathering
-            let nap = Task { _ = try? await Task.sleep(for: time) }
-            state.nap = nap
-            return nap
+            let time = state.hasFailed ? timeouts.afterFailure : timeouts.gathering
+            let sleep = Task { _ = try? await Task.sleep(for: time) }
+            state.sleep = sleep
+            return sleep
         }
-        await nap?.value
-        state.withLock { $0.nap = nil }
+        await sleep?.value
+        state.withLock { $0.sleep = nil }
     }
 
     private func send(_ spans: [TraceSpan]) async {
         let problem: String?
         do {
             let reply = try await HTTPFetch.post(
-                OTLPText.json(spans, service: service, instance: instance), to: address, patience: pace.response)
+                OTLPText.json(spans, service: service, instance: instance), to: address, patience: timeouts.response)
             problem = (200..<300).contains(reply.status) ? nil : "the collector responded with \(reply.status)"
         } catch let error as TransportError {
             problem = error.message
         } catch {
             problem = "\(error)"
         }
-        let unsaid = state.withLock { state in
-            defer { state.unsaid = 0 }
+        let unreported = state.withLock { state in
+            defer { state.unreported = 0 }
             state.hasFailed = problem != nil
             // The count is 0 if a `flush` timed out meanwhile.
             let count = state.onTheWay
             state.onTheWay = 0
             guard problem != nil else {
                 state.sent += count
-                return state.unsaid
+                return state.unreported
             }
             var lost = count
             // A pending `flush` does not retry a collector that has just failed.
@@ -216,9 +216,9 @@ public final class OTLPExporter: ServerEventHandler {
                 state.spans = []
             }
             state.left += lost
-            return state.unsaid + lost
+            return state.unreported + lost
         }
-        logDroppedSpans(unsaid, problem ?? "spans were recorded faster than the collector accepts them")
+        logDroppedSpans(unreported, problem ?? "spans were recorded faster than the collector accepts them")
     }
 
     private func logDroppedSpans(_ count: Int, _ reason: String) {

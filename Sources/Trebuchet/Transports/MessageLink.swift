@@ -14,13 +14,13 @@ protocol MessageLink: AnyObject {
     func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void)
     /// Sends all messages that `body` writes in one system call.
     func inOneWrite(_ body: () -> Void)
-    /// Sends all messages that `body` writes in one system call. May pass the encoded frames to `look`, if all links of the
+    /// Sends all messages that `body` writes in one system call. May pass the encoded frames to `observer`, if all links of the
     /// same `framing` would send the same bytes.
-    func inOneWrite(_ body: () -> Void, showing look: (UnsafeRawBufferPointer) -> Void)
+    func inOneWrite(_ body: () -> Void, observing observer: (UnsafeRawBufferPointer) -> Void)
     /// The framing of messages. Links with the same value encode messages as the same bytes; 0 for links that do not expose
     /// frames.
     var framing: UInt8 { get }
-    /// Sends frames that another link of the same framing passed to `look`.
+    /// Sends frames that another link of the same framing passed to `observer`.
     func sendSharedFrames(_ frames: UnsafeRawBufferPointer)
     /// The memory account for the client; nil for a client in this process.
     var memory: MemoryAccount? { get }
@@ -44,7 +44,7 @@ protocol MessageLink: AnyObject {
 extension MessageLink {
     var remoteAddress: SocketAddress? { nil }
     var pendingBytes: Int { 0 }
-    func inOneWrite(_ body: () -> Void, showing look: (UnsafeRawBufferPointer) -> Void) { inOneWrite(body) }
+    func inOneWrite(_ body: () -> Void, observing observer: (UnsafeRawBufferPointer) -> Void) { inOneWrite(body) }
     var framing: UInt8 { 0 }
     func sendSharedFrames(_ frames: UnsafeRawBufferPointer) {}
 }

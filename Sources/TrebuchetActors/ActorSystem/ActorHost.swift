@@ -8,7 +8,7 @@ package protocol ActorHost: AnyObject, Sendable {
     /// such an actor hold only its name.
     func mayGo(_ name: ActorName) -> Bool
     /// Returns the route to an actor with this name, on this node or another one; nil after the server was released.
-    func way(to name: String) -> (any RemoteServer)?
+    func route(to name: String) -> (any RemoteServer)?
     /// Returns a reference to an actor that lives in the client whose message is being decoded.
     func clientActor(_ name: String) throws(TrebuchetError) -> any ClientActor
 }

@@ -181,8 +181,8 @@ extension _DispatchStream where A.ActorSystem == TrebuchetActorSystem {
         value: @escaping @Sendable (isolated A) -> Value,
         change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void
     ) -> Self {
-        let persistence = StatePersistence<A>(property: property, version: version, value: value) { actor, kept in
-            change(actor) { $0 = kept }
+        let persistence = StatePersistence<A>(property: property, version: version, value: value) { actor, stored in
+            change(actor) { $0 = stored }
         }
         return state(name, cell, persistence: persistence) { access($0, value) }
     }
@@ -208,8 +208,8 @@ extension _DispatchStream where A.ActorSystem == TrebuchetActorSystem {
         change: @escaping @Sendable (isolated A, (inout Value) -> Void) -> Void,
         take: @escaping @Sendable (inout Value) -> StateChanges?
     ) -> Self {
-        let persistence = StatePersistence<A>(changesOf: property, version: version, value: value) { actor, kept in
-            change(actor) { $0 = kept }
+        let persistence = StatePersistence<A>(changesOf: property, version: version, value: value) { actor, stored in
+            change(actor) { $0 = stored }
         }
         return state(name, cell, persistence: persistence) { changeAccess($0, cell, value, change, take) }
     }

@@ -23,6 +23,6 @@ package protocol RemoteServer: AnyObject, Sendable {
 
     /// Starts the observation of a state or of events.
     ///
-    /// - Parameter kept: stores the value of a state whose type records its changes.
-    func observe(_ target: StreamTarget, reading: StreamReading, kept: (any IncrementalState)?) -> EncodedStream
+    /// - Parameter incremental: stores the value of a state whose type records its changes.
+    func observe(_ target: StreamTarget, reading: StreamReading, incremental: (any IncrementalState)?) -> EncodedStream
 }

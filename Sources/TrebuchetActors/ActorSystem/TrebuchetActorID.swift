@@ -37,7 +37,7 @@ public struct TrebuchetActorID: Hashable, Sendable, Codable, CustomStringConvert
     }
 
     /// Creates a reference that a server has received in a message. Calls through it are made on behalf of the sender.
-    private init(given id: String, server: UInt64) {
+    private init(verbatim id: String, server: UInt64) {
         self.id = id
         self.server = server
         route = .received
@@ -88,7 +88,7 @@ public struct TrebuchetActorID: Hashable, Sendable, Codable, CustomStringConvert
             id = try members.decode(String.self, forKey: .id)
         }
         if system?.host != nil {
-            self.init(given: id, server: system?.serverNumber ?? 0)
+            self.init(verbatim: id, server: system?.serverNumber ?? 0)
         } else {
             self.init(id, at: system?.server)
         }

@@ -55,7 +55,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         switch id.route {
         case .server(let server): server
         case .client, .received: nil
-        case .unknown: serverNumber == 0 ? weakServer : weakHost?.way(to: id.id)
+        case .unknown: serverNumber == 0 ? weakServer : weakHost?.route(to: id.id)
         }
     }
 
@@ -264,10 +264,10 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         let receiver = own?.serverNumber ?? serverNumber
         let home = id.remote?.serverNumber ?? id.server
         guard receiver != 0, home != 0, receiver != home else { return nil }
-        let place = id.remote.map { "at \($0.peerName)" } ?? "at another server of this process"
+        let server = id.remote.map { "at \($0.peerName)" } ?? "at another server of this process"
         return TrebuchetError(
             code,
-            "actor '\(id)' lives \(place), and a reference to it is not valid elsewhere: send what the receiver needs to "
+            "actor '\(id)' lives \(server), and a reference to it is not valid elsewhere: send what the receiver needs to "
                 + "resolve it, or call it here")
     }
 

@@ -17,7 +17,7 @@ public final class CallerConnection: Sendable, Hashable {
     package struct Revocation: Sendable {
         package let error: TrebuchetError
         /// The name of the actor that may still be called.
-        package let spared: String?
+        package let exempt: String?
     }
 
     /// The mutable state, guarded by a lock.
@@ -116,7 +116,7 @@ public final class CallerConnection: Sendable, Hashable {
     public func revokeAccess(_ reason: String, except actor: String? = nil) {
         if isShared { return }
         let (changed, observers) = state.withLock { state in
-            state.revocation = Revocation(error: TrebuchetError(.unauthenticated, reason), spared: actor)
+            state.revocation = Revocation(error: TrebuchetError(.unauthenticated, reason), exempt: actor)
             return (state.authorizationChanged, state.revocationObservers)
         }
         changed?()
@@ -133,7 +133,7 @@ public final class CallerConnection: Sendable, Hashable {
     package func revocation(of actor: String? = nil) -> TrebuchetError? {
         state.withLock { state in
             guard let revocation = state.revocation else { return nil }
-            if let actor, let spared = revocation.spared, spared.utf8.elementsEqual(actor.utf8) { return nil }
+            if let actor, let exempt = revocation.exempt, exempt.utf8.elementsEqual(actor.utf8) { return nil }
             return revocation.error
         }
     }

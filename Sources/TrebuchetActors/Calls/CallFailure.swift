@@ -39,9 +39,9 @@ package struct CallFailure {
                 return
             }
         }
-        let told = disclosure.disclose(error, of: what)
-        self.init(code: .application, message: told.message, type: told.type, data: nil)
-        (self.error, number) = (error, told.number)
+        let disclosed = disclosure.disclose(error, of: what)
+        self.init(code: .application, message: disclosed.message, type: disclosed.type, data: nil)
+        (self.error, number) = (error, disclosed.number)
     }
 
     /// Returns this failure, or a shortened one if it exceeds the client's message limit.

@@ -64,13 +64,13 @@ package class ActorRecord: @unchecked Sendable {
 
     /// Passes the outcome of a call to `completion` after all changes that it may show are written.
     ///
-    /// - Parameter told: the call, if it is observed.
+    /// - Parameter observed: the call, if it is observed.
     package final func whenWritten(
-        _ outcome: CallOutcome, _ told: ObservedCall?, _ completion: @escaping CallCompletion
+        _ outcome: CallOutcome, _ observed: ObservedCall?, _ completion: @escaping CallCompletion
     ) {
         guard let persisted else { return completion(outcome) }
         persisted.home.reactor.run {
-            if let told, !persisted.isPersisted { told.waitsForStore() }
+            if let observed, !persisted.isPersisted { observed.waitsForStore() }
             persisted.whenWritten { error in completion(error.map { .failure($0) } ?? outcome) }
         }
     }
@@ -78,15 +78,15 @@ package class ActorRecord: @unchecked Sendable {
     /// Passes the outcome of a call that is recorded in the store to `completion` after all changes are written. `answer`
     /// returns the recorded response for the outcome; it runs on the actor's reactor.
     package final func whenWritten(
-        _ outcome: CallOutcome, of call: IdempotencyRecord, _ told: ObservedCall?,
+        _ outcome: CallOutcome, of call: IdempotencyRecord, _ observed: ObservedCall?,
         _ answer: @escaping @Sendable (CallOutcome) -> RecordedResponse, _ completion: @escaping CallCompletion
     ) {
         guard let persisted else { return completion(outcome) }
         persisted.home.reactor.run {
-            let kept = answer(outcome)
-            persisted.recordCallEnd(call, kept)
-            let outcome: CallOutcome = kept.map { _CallResult(encoded: $0) }.mapError { $0 }
-            if let told, !persisted.isPersisted { told.waitsForStore() }
+            let recorded = answer(outcome)
+            persisted.recordCallEnd(call, recorded)
+            let outcome: CallOutcome = recorded.map { _CallResult(encoded: $0) }.mapError { $0 }
+            if let observed, !persisted.isPersisted { observed.waitsForStore() }
             persisted.whenWritten { error in completion(error.map { .failure($0) } ?? outcome) }
         }
     }

@@ -138,11 +138,11 @@ package enum ActorTypes {
     static func of<A: TrebuchetActor>(_ type: A.Type) -> TypedActorType<A> {
         let key = ObjectIdentifier(type)
         if let found = known.withLock({ $0[key] }) as? TypedActorType<A> { return found }
-        let made = TypedActorType<A>()
+        let created = TypedActorType<A>()
         return known.withLock { types in
             if let found = types[key] as? TypedActorType<A> { return found }
-            types[key] = made
-            return made
+            types[key] = created
+            return created
         }
     }
 
@@ -152,9 +152,9 @@ package enum ActorTypes {
         let key = ObjectIdentifier(type)
         return known.withLock { types in
             if let found = types[key] { return found }
-            let made = ActorType(type, methods: [], streamNames: [])
-            types[key] = made
-            return made
+            let created = ActorType(type, methods: [], streamNames: [])
+            types[key] = created
+            return created
         }
     }
 

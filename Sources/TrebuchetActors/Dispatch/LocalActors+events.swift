@@ -45,7 +45,7 @@ extension LocalActors {
             }
             return (asked, home.memory)
         }
-        var made: [StoredEvents<A>] = []
+        var created: [StoredEvents<A>] = []
         for var events in asked {
             if let log = events.log, let source = events.source, source.isNew {
                 let room = source.source.room(keeping: events.keeping)
@@ -53,9 +53,9 @@ extension LocalActors {
                     EventSource.recent(log, room: room, byteLimit: byteLimit, countedIn: budget)
                 }
             }
-            made.append(events)
+            created.append(events)
         }
-        return made
+        return created
     }
 
     /// Starts the persistence of new events, after the stored ones.
@@ -63,8 +63,8 @@ extension LocalActors {
         _ events: StoredEvents<A>, of actor: isolated A, in states: PersistedStates
     ) {
         guard let (source, isNew) = events.source else { return }
-        let kept = PersistedEvents(events.key, source, keeping: events.keeping, byteLimit: states.eventBytes)
-        states.addLog(kept)
-        kept.startPersistence(by: states, events.log, events.recent, isNew: isNew)
+        let persisted = PersistedEvents(events.key, source, keeping: events.keeping, byteLimit: states.eventBytes)
+        states.addLog(persisted)
+        persisted.startPersistence(by: states, events.log, events.recent, isNew: isNew)
     }
 }

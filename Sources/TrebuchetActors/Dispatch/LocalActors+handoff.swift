@@ -7,8 +7,8 @@ package protocol HandoffActor: TrebuchetActor {
     static var handoffNamespace: String { get }
     /// Restores the handoff state of the previous owner. Runs before the first call.
     ///
-    /// - Throws: An error if `noted` is not valid handoff state.
-    func restoreHandoffState(from noted: [String: [UInt8]], _ notes: HandoffState) throws
+    /// - Throws: An error if `values` is not valid handoff state.
+    func restoreHandoffState(from values: [String: [UInt8]], _ handoffState: HandoffState) throws
 }
 
 extension LocalActors {
@@ -19,11 +19,11 @@ extension LocalActors {
             let store = writer.partitions
         else { return }
         await retirements.wait(for: name)
-        let noted: [String: [UInt8]]
+        let values: [String: [UInt8]]
         let ownership = writer.ownership(of: name)
         do throws(StateStoreError) {
             try writer.claim.acquire()
-            noted = try await store.values(of: name, in: A.handoffNamespace)
+            values = try await store.values(of: name, in: A.handoffNamespace)
         } catch {
             throw error.forCallers(
                 "the handoff state of actor '\(name)' cannot be loaded: \(error.message)", isClustered: true)
@@ -33,10 +33,10 @@ extension LocalActors {
             actor.assumeIsolated { actor in
                 Result {
                     let states = PersistedStates(name: name, home: home, writer: writer, ownership: ownership)
-                    let notes = HandoffState(A.handoffNamespace, of: name, by: states)
-                    states.handoffState = notes
-                    let values = noted.map { (HandoffState.name($0, of: name), $1) }
-                    try actor.restoreHandoffState(from: Dictionary(values) { first, _ in first }, notes)
+                    let handoffState = HandoffState(A.handoffNamespace, of: name, by: states)
+                    states.handoffState = handoffState
+                    let values = values.map { (HandoffState.name($0, of: name), $1) }
+                    try actor.restoreHandoffState(from: Dictionary(values) { first, _ in first }, handoffState)
                     return states
                 }
             }

@@ -120,18 +120,18 @@ extension LocalActors {
         _ stored: StoredStateFormat?, as key: StateKey, in states: PersistedStates
     ) {
         let log = loaded?.isNew == false ? stored?.log : nil
-        let goesOn = log.map { stream.resume(actor, $0.lastVersion) } ?? false
+        let isResumed = log.map { stream.resume(actor, $0.lastVersion) } ?? false
         guard let source = stream.persisted(actor, states.home) else { return }
         var hasValue = false
         if case .value = stored { hasValue = true }
-        let kept = PersistedLog(key, source, hasValue: hasValue)
-        if goesOn, let log {
+        let persisted = PersistedLog(key, source, hasValue: hasValue)
+        if isResumed, let log {
             source.resume(log)
-            kept.resume(log)
+            persisted.resume(log)
         }
         source.persist(by: states)
         source.storedVersion = stream.persistence?.version ?? 1
-        states.addLog(kept)
+        states.addLog(persisted)
         // Published values have been written before; this includes the result of a migration.
         if loaded?.isNew ?? true { source.scheduleEarlierChanges() }
     }

@@ -69,18 +69,18 @@ package final class LocalActors: ActorRegistry {
     package func record<A: DistributedActor>(
         of actor: A, name: String, holding: Bool, in system: TrebuchetActorSystem
     ) -> ActorRecord where A.ID == TrebuchetActorID {
-        let life = (actor.actorSystem as? TrebuchetActorSystem ?? system).instance(of: actor.id)
+        let instance = (actor.actorSystem as? TrebuchetActorSystem ?? system).instance(of: actor.id)
         if let actor = actor as? any TrebuchetActor {
-            return typedRecord(of: actor, name: name, life: life, holding: holding, in: system)
+            return typedRecord(of: actor, name: name, instance: instance, holding: holding, in: system)
         }
-        return PlainActorRecord(actor, name: name, life: life)
+        return PlainActorRecord(actor, name: name, instance: instance)
     }
 
     private func typedRecord<A: TrebuchetActor>(
-        of actor: A, name: String, life: ActorInstance, holding: Bool, in system: TrebuchetActorSystem
+        of actor: A, name: String, instance: ActorInstance, holding: Bool, in system: TrebuchetActorSystem
     ) -> ActorRecord {
         TypedActorRecord(
-            actor, name: name, home: system.home(of: actor), life: life, holding: holding,
+            actor, name: name, home: system.home(of: actor), instance: instance, holding: holding,
             persisted: persistedStates(of: actor.id))
     }
 

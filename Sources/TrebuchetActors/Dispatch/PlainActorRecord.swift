@@ -8,9 +8,9 @@ final class PlainActorRecord<A: DistributedActor>: ActorRecord, @unchecked Senda
 where A.ID == TrebuchetActorID {
     private let instance: A
 
-    init(_ actor: A, name: String, life: ActorInstance) {
-        instance = actor
-        super.init(name: name, type: ActorTypes.any(A.self), home: nil, actorInstance: life, exposed: nil)
+    init(_ actor: A, name: String, instance: ActorInstance) {
+        self.instance = actor
+        super.init(name: name, type: ActorTypes.any(A.self), home: nil, actorInstance: instance, exposed: nil)
     }
 
     override var actor: (any DistributedActor)? { instance }

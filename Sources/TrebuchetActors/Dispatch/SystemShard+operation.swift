@@ -17,11 +17,11 @@ extension SystemShard {
         }
         // Earlier calls of this actor have not started yet, so this call is queued behind them; or the actor has a custom
         // executor.
-        let kept = OwnedMessage(message)
+        let owned = OwnedMessage(message)
         return try record.isolated {
             var reply = ByteBuffer()
             try withExtendedLifetime(coder) {
-                try kept.withMessage { message in
+                try owned.withMessage { message in
                     try withUnsafeMutablePointer(to: &reply) { reply in
                         var arguments = _CallArguments(
                             message: message.bytes, envelope: message.envelope, coder: .passUnretained(coder))

@@ -11,12 +11,14 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
     private weak var referred: A?
 
     init(
-        _ actor: A, name: String, home: SystemShard?, life: ActorInstance, holding: Bool, persisted: PersistedStates?
+        _ actor: A, name: String, home: SystemShard?, instance: ActorInstance, holding: Bool,
+        persisted: PersistedStates?
     ) {
         strongActor = holding ? actor : nil
         referred = holding ? nil : actor
         super.init(
-            name: name, type: ActorTypes.of(A.self), home: home, actorInstance: life, exposed: holding ? actor : nil,
+            name: name, type: ActorTypes.of(A.self), home: home, actorInstance: instance,
+            exposed: holding ? actor : nil,
             persisted: persisted)
     }
 
@@ -86,7 +88,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
     override func checkIdle(discarding: Bool, _ body: @escaping @Sendable (Bool) -> Void) {
         guard let actor = strongActor ?? referred else { return body(true) }
         let (table, isKept) = (table, persisted != nil)
-        let look: @Sendable (isolated A) -> Bool = { actor in
+        let canDeactivate: @Sendable (isolated A) -> Bool = { actor in
             table.streams.allSatisfy { stream in
                 let usage = stream.usage(actor)
                 // A state declared as persisted is not persisted at a server without a store.
@@ -95,12 +97,12 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
             }
         }
         guard let home else {
-            Task { body(await actor.whenLocal(look) ?? true) }
+            Task { body(await actor.whenLocal(canDeactivate) ?? true) }
             return
         }
         home.reactor.run {
             // The actor's executor is this reactor, and `run` runs on it.
-            body(actor.assumeIsolated { look($0) })
+            body(actor.assumeIsolated { canDeactivate($0) })
         }
     }
 

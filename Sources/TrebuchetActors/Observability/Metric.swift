@@ -31,7 +31,7 @@ package enum Metric: Int, CaseIterable, Sendable {
     case storeWritesFailed
     case actorsActivated, actorsDeactivated
 
-    package static let codes: [(code: String, figure: Metric)] = [
+    package static let codes: [(code: String, metric: Metric)] = [
         ("actorNotFound", .actorNotFound), ("methodNotFound", .methodNotFound),
         ("invalidArguments", .invalidArguments), ("unauthenticated", .unauthenticated),
         ("unauthorized", .unauthorized), ("rateLimited", .rateLimited), ("timeout", .timeout),
@@ -40,7 +40,7 @@ package enum Metric: Int, CaseIterable, Sendable {
         ("malformedEnvelope", .malformedEnvelope), ("other", .otherError),
     ]
 
-    private static let byCode = Dictionary(uniqueKeysWithValues: codes.map { ($0.code, $0.figure) })
+    private static let byCode = Dictionary(uniqueKeysWithValues: codes.map { ($0.code, $0.metric) })
 
     /// Returns the counter of an error, by its code on the wire.
     package static func error(_ code: String) -> Metric { byCode[code] ?? .otherError }

@@ -75,7 +75,7 @@ package final class ObservedCall: Sendable {
         guard let call else { return }
         let now = MonotonicClock.now
         if events.isEnabled(for: .calls) {
-            events.emit(.callEnded(call, took: .nanoseconds(Int64(clamping: now &- began)), error: error))
+            events.emit(.callEnded(call, duration: .nanoseconds(Int64(clamping: now &- began)), error: error))
         }
         guard let trace, trace.isSampled, events.isEnabled(for: .spans) else { return }
         let code = error.map { "\($0)" }

@@ -38,7 +38,7 @@ extension ServerEvent {
 }
 
 extension ServerEvent.Closing.Cause {
-    package var figure: Metric {
+    package var metric: Metric {
         switch self {
         case .client: .closedByClient
         case .connectionLost: .closedLost

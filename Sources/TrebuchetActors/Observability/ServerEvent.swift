@@ -6,8 +6,8 @@ public import Transports
 public enum ServerEvent: Sendable {
     /// A connection was accepted.
     case connectionOpened(Peer)
-    /// A connection has closed, after `lasted`.
-    case connectionClosed(Peer, lasted: Duration, why: Closing)
+    /// A connection has closed, after `duration`.
+    case connectionClosed(Peer, duration: Duration, closing: Closing)
     /// A connection or HTTP request was rejected; carries the status and reason that were sent. The address is nil if it is
     /// unknown.
     case connectionRejected(address: SocketAddress?, status: Int, reason: String)
@@ -15,9 +15,9 @@ public enum ServerEvent: Sendable {
     case authenticated(Peer)
     /// A call has started.
     case callStarted(Call)
-    /// A call has ended after `took`: it was answered, with an error of this code or none, or its client is no longer
+    /// A call has ended after `duration`: it was answered, with an error of this code or none, or its client is no longer
     /// connected.
-    case callEnded(Call, took: Duration, error: TrebuchetError.Code?)
+    case callEnded(Call, duration: Duration, error: TrebuchetError.Code?)
     /// A call fails with an error that its method threw, or because its arguments do not match the method.
     case callFailed(Failure)
     /// The method of the call with this number has referred to another actor of the server, or called it.
@@ -42,7 +42,7 @@ public enum ServerEvent: Sendable {
     /// An idle actor was deactivated, or moves to another node.
     case actorDeactivated(name: String, type: String)
     /// Changes were written to the store; `error` is the reason if the write failed.
-    case storeWriteCompleted(actors: Int, took: Duration, error: String?)
+    case storeWriteCompleted(actors: Int, duration: Duration, error: String?)
     /// A request was rejected because a limit is reached: `setting` is its name in `ServerLimits`.
     case limitReached(setting: String, Peer?)
     /// A method or other work blocks its reactor: `milliseconds` so far, or in total if `isOver`.

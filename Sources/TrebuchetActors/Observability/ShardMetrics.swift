@@ -10,29 +10,29 @@ package final class ShardMetrics {
 
     // Both are allocated here and freed in `deinit`. The first has an element for each `Metric`. The second has `rows` times
     // the width of `DurationBuckets`, and every access checks first that the row exists.
-    private let figures: UnsafeMutablePointer<UInt64>
+    private let metrics: UnsafeMutablePointer<UInt64>
     @exclusivity(unchecked) private var times: UnsafeMutablePointer<UInt64>
     @exclusivity(unchecked) private var rows: Int
     private var limits: [String: UInt64] = [:]
 
     package init() {
-        figures = .allocate(capacity: Metric.allCases.count)
-        figures.initialize(repeating: 0, count: Metric.allCases.count)
+        metrics = .allocate(capacity: Metric.allCases.count)
+        metrics.initialize(repeating: 0, count: Metric.allCases.count)
         rows = TimedOperation.allCases.count
         times = .allocate(capacity: rows * DurationBuckets.width)
         times.initialize(repeating: 0, count: rows * DurationBuckets.width)
     }
 
     deinit {
-        figures.deallocate()
+        metrics.deallocate()
         times.deallocate()
     }
 
     @inline(__always)
-    package func count(_ figure: Metric) { figures[figure.rawValue] &+= 1 }
+    package func count(_ metric: Metric) { metrics[metric.rawValue] &+= 1 }
 
     @inline(__always)
-    package func count(_ figure: Metric, _ more: UInt64) { figures[figure.rawValue] &+= more }
+    package func count(_ metric: Metric, _ more: UInt64) { metrics[metric.rawValue] &+= more }
 
     /// Counts a rejection by a limit.
     ///
@@ -40,7 +40,7 @@ package final class ShardMetrics {
     package func countRefusal(by name: String) { limits[name, default: 0] += 1 }
 
     @inline(__always)
-    package func count(_ work: TimedOperation, took time: UInt64) { count(row: work.rawValue, took: time) }
+    package func count(_ work: TimedOperation, duration time: UInt64) { count(row: work.rawValue, duration: time) }
 
     /// Counts a call.
     ///
@@ -48,23 +48,23 @@ package final class ShardMetrics {
     ///   - row: the row of the method.
     ///   - time: the duration in nanoseconds.
     @inline(__always)
-    package func count(row: Int, took time: UInt64) {
+    package func count(row: Int, duration time: UInt64) {
         let row = row < rows ? row : self.row(row)
-        let place = times + row &* DurationBuckets.width
-        place[DurationBuckets.index(of: time)] &+= 1
-        place[DurationBuckets.width &- 1] &+= time
+        let counters = times + row &* DurationBuckets.width
+        counters[DurationBuckets.index(of: time)] &+= 1
+        counters[DurationBuckets.width &- 1] &+= time
     }
 
     /// Counts several calls with their total duration. If one of them may have exceeded the first bucket, one call is counted
     /// with the total, which is slightly too much. The others are counted as fast.
     @inline(__always)
-    package func count(row: Int, _ calls: UInt64, took time: UInt64) {
-        guard calls > 1 else { return count(row: row, took: time) }
+    package func count(row: Int, _ calls: UInt64, duration time: UInt64) {
+        guard calls > 1 else { return count(row: row, duration: time) }
         let row = row < rows ? row : self.row(row)
-        let place = times + row &* DurationBuckets.width
-        place[0] &+= calls &- 1
-        place[DurationBuckets.index(of: time)] &+= 1
-        place[DurationBuckets.width &- 1] &+= time
+        let counters = times + row &* DurationBuckets.width
+        counters[0] &+= calls &- 1
+        counters[DurationBuckets.index(of: time)] &+= 1
+        counters[DurationBuckets.width &- 1] &+= time
     }
 
     /// Allocates a row that was not used before.
@@ -83,27 +83,27 @@ package final class ShardMetrics {
     /// A copy of the counters.
     package var sum: MetricTotals {
         MetricTotals(
-            figures: Array(UnsafeBufferPointer(start: figures, count: Metric.allCases.count)),
+            metrics: Array(UnsafeBufferPointer(start: metrics, count: Metric.allCases.count)),
             times: Array(UnsafeBufferPointer(start: times, count: rows * DurationBuckets.width)), limits: limits)
     }
 }
 
 /// The sum of the metrics of several reactors.
 package struct MetricTotals: Sendable {
-    private var figures: [UInt64]
+    private var metrics: [UInt64]
     private var times: [UInt64]
     /// The number of rejections by the limit that was reached.
     package private(set) var limits: [String: UInt64]
 
-    fileprivate init(figures: [UInt64], times: [UInt64], limits: [String: UInt64]) {
-        self.figures = figures
+    fileprivate init(metrics: [UInt64], times: [UInt64], limits: [String: UInt64]) {
+        self.metrics = metrics
         self.times = times
         self.limits = limits
     }
 
-    package init() { self.init(figures: Metric.allCases.map { _ in 0 }, times: [], limits: [:]) }
+    package init() { self.init(metrics: Metric.allCases.map { _ in 0 }, times: [], limits: [:]) }
 
-    package subscript(_ figure: Metric) -> UInt64 { figures[figure.rawValue] }
+    package subscript(_ metric: Metric) -> UInt64 { metrics[metric.rawValue] }
 
     /// Returns the histogram of a row; nil if the row has no counts.
     package func times(row: Int) -> DurationHistogram? {
@@ -121,11 +121,11 @@ package struct MetricTotals: Sendable {
     package mutating func addRejections(_ refusals: [String: UInt64]) { limits.merge(refusals) { $0 &+ $1 } }
 
     package mutating func merge(_ other: MetricTotals) {
-        for (place, value) in other.figures.enumerated() { figures[place] &+= value }
+        for (index, value) in other.metrics.enumerated() { metrics[index] &+= value }
         if times.count < other.times.count {
             times += Array(repeating: 0, count: other.times.count - times.count)
         }
-        for (place, value) in other.times.enumerated() { times[place] &+= value }
+        for (index, value) in other.times.enumerated() { times[index] &+= value }
         addRejections(other.limits)
     }
 }
@@ -147,7 +147,7 @@ package struct DurationHistogram: Sendable, Equatable {
     package var count: UInt64 { buckets.reduce(0, &+) }
 
     package mutating func merge(_ other: DurationHistogram) {
-        for (place, value) in other.buckets.enumerated() { buckets[place] &+= value }
+        for (index, value) in other.buckets.enumerated() { buckets[index] &+= value }
         sum &+= other.sum
     }
 }

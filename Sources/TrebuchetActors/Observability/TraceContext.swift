@@ -89,9 +89,9 @@ public struct TraceContext: Sendable, Hashable {
     /// Passes 16 digits with their indices to `body`.
     @inline(__always)
     private static func write(_ value: UInt64, _ body: (Int, UInt8) -> Void) {
-        for place in 0..<16 {
-            let digit = UInt8(truncatingIfNeeded: value >> UInt64(60 - 4 * place)) & 15
-            body(place, digit < 10 ? 0x30 + digit : 0x57 + digit)
+        for index in 0..<16 {
+            let digit = UInt8(truncatingIfNeeded: value >> UInt64(60 - 4 * index)) & 15
+            body(index, digit < 10 ? 0x30 + digit : 0x57 + digit)
         }
     }
 

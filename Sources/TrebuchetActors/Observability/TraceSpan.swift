@@ -123,10 +123,10 @@ package struct TracedCall {
     ///
     /// - Parameters:
     ///   - parent: the caller's context; nil if the call starts a trace.
-    ///   - isTold: whether an event handler receives the span. Otherwise no span is created, and the server's spans are
+    ///   - isReported: whether an event handler receives the span. Otherwise no span is created, and the server's spans are
     ///     children of the caller's.
-    package init(of parent: TraceContext?, isTold: Bool) {
-        context = parent.map { isTold ? $0.child : $0 } ?? TraceContext()
+    package init(of parent: TraceContext?, isReported: Bool) {
+        context = parent.map { isReported ? $0.child : $0 } ?? TraceContext()
         self.parent = parent?.span
     }
 

@@ -94,13 +94,13 @@ final class CommitGate {
     ///
     /// - Parameter failure: the error if the changes are not stored.
     func answerAll(_ failure: TrebuchetError?) {
-        var place = 0
+        var offset = 0
         for entry in entries {
-            let result = place + Int(entry.idCount)
-            let end = place + entry.byteCount
-            defer { place = end }
+            let result = offset + Int(entry.idCount)
+            let end = offset + entry.byteCount
+            defer { offset = end }
             guard !entry.isAnswered else { continue }
-            let callID = UnsafeRawBufferPointer(rebasing: bytes.bytes[place..<result])
+            let callID = UnsafeRawBufferPointer(rebasing: bytes.bytes[offset..<result])
             let error: (any Error)? = failure ?? (entry.error < 0 ? nil : errors[Int(entry.error)])
             entry.call.answerer.answer(
                 callID, error.map { .failure($0) } ?? .success(.init(rebasing: bytes.bytes[result..<end])),
@@ -111,12 +111,12 @@ final class CommitGate {
 
     /// Appends the waiting entries of another gate, which is empty afterwards.
     func appendEntries(of later: CommitGate) {
-        var place = 0
+        var offset = 0
         for var entry in later.entries {
-            let end = place + entry.byteCount
-            defer { place = end }
+            let end = offset + entry.byteCount
+            defer { offset = end }
             guard !entry.isAnswered else { continue }
-            bytes.append(UnsafeRawBufferPointer(rebasing: later.bytes.bytes[place..<end]))
+            bytes.append(UnsafeRawBufferPointer(rebasing: later.bytes.bytes[offset..<end]))
             if entry.error >= 0 {
                 errors.append(later.errors[Int(entry.error)])
                 entry.error = Int32(errors.count - 1)
@@ -156,17 +156,17 @@ final class CommitGate {
     ) {
         earliest = .max
         var late: [(call: ResponseAwaitingCommit, id: [UInt8])] = []
-        var place = 0
+        var offset = 0
         for index in entries.indices {
             let entry = entries[index]
-            defer { place += entry.byteCount }
+            defer { offset += entry.byteCount }
             guard !entry.isAnswered else { continue }
             if !isOver(entry.call) {
                 earliest = min(earliest, entry.call.deadline)
             } else {
                 entries[index].isAnswered = true
                 answered = (answered.count + 1, answered.bytes + entry.byteCount)
-                late.append((entry.call, Array(bytes.bytes[place..<place + Int(entry.idCount)])))
+                late.append((entry.call, Array(bytes.bytes[offset..<offset + Int(entry.idCount)])))
             }
         }
         // The rest is moved only if it is smaller than the answered part. The cost of a move is therefore at most that of the
@@ -184,15 +184,15 @@ final class CommitGate {
         var old = ByteBuffer()
         swap(&old, &bytes)
         (entries, errors, answered) = ([], [], (0, 0))
-        var place = 0
+        var offset = 0
         for entry in all {
-            let result = place + Int(entry.idCount)
-            let end = place + entry.byteCount
-            defer { place = end }
+            let result = offset + Int(entry.idCount)
+            let end = offset + entry.byteCount
+            defer { offset = end }
             guard !entry.isAnswered else { continue }
             let json = UnsafeRawBufferPointer(rebasing: old.bytes[result..<end])
             append(
-                entry.call, UnsafeRawBufferPointer(rebasing: old.bytes[place..<result]),
+                entry.call, UnsafeRawBufferPointer(rebasing: old.bytes[offset..<result]),
                 entry.error < 0 ? .success(json) : .failure(failures[Int(entry.error)]))
         }
         extendLifetime(old)

@@ -41,19 +41,20 @@ extension EventSource {
     /// - Parameter count: the number of retained events: a new log omits older ones.
     func capture(most count: Int) -> CapturedEvents? {
         let last = recent.position
-        guard let keeper, captured != last else { return nil }
+        guard let persister, captured != last else { return nil }
         let found: CapturedEvents
         if let captured, let new = recent.updates(since: captured) {
             found = CapturedEvents(start: nil, entries: new.map(Self.entry))
         } else {
             // So many events were sent that some are no longer in memory, or the store has none that these follow.
-            let kept = retainedEvents(most: count)
-            found = CapturedEvents(start: kept.first.map { $0.sequence - 1 } ?? last, entries: kept.map(Self.entry))
+            let retained = retainedEvents(most: count)
+            found = CapturedEvents(
+                start: retained.first.map { $0.sequence - 1 } ?? last, entries: retained.map(Self.entry))
         }
         captured = last
         // If some are missing, subscribers detect the gap.
         let unshown = Array(recent.updates(since: writtenNumber) ?? recent.retainedUpdates)
-        keeper.publishAfterWrite(while: nil) { [weak self] in self?.publishWritten(unshown, through: last) }
+        persister.publishAfterWrite(while: nil) { [weak self] in self?.publishWritten(unshown, through: last) }
         return found
     }
 

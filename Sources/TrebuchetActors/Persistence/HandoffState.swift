@@ -70,9 +70,9 @@ package final class HandoffState: @unchecked Sendable {
 
     /// Schedules the returned writes again after a failure or an unknown outcome. Later values take precedence.
     func scheduleRewrite() {
-        let again = writingOrder.filter { pendingValues[$0] == nil }
-        for name in again { pendingValues[name] = writing[name] }
-        order = again + order
+        let rewritten = writingOrder.filter { pendingValues[$0] == nil }
+        for name in rewritten { pendingValues[name] = writing[name] }
+        order = rewritten + order
         (writing, writingOrder) = ([:], [])
     }
 

@@ -110,10 +110,10 @@ extension StateStoreError {
     ///
     /// - Parameter last: the number of the log's last entry or snapshot; nil if there is no log.
     public static func conflict(_ key: StateKey, _ last: UInt64?, _ entry: LogEntry) -> Self {
-        let place = last.map { "ends at \($0)" } ?? "does not exist"
+        let state = last.map { "ends at \($0)" } ?? "does not exist"
         return Self(
             .conflict,
-            "the log of '\(key)' \(place), so the change from \(entry.baseVersion) to \(entry.version) does not follow it: "
+            "the log of '\(key)' \(state), so the change from \(entry.baseVersion) to \(entry.version) does not follow it: "
                 + "another process has written to it")
     }
 

@@ -73,12 +73,13 @@ final class PersistedEvents: @unchecked Sendable {
 
     /// Returns the snapshot that removes old events, if there are too many.
     private func forgetting(_ source: EventSource) -> StateWrite? {
-        let kept = source.retainedEvents(most: keeping)
-        guard let first = kept.first,
-            count > kept.count + max(Self.leastForgotten, kept.count / 4) || byteCount - byteLimit / 4 > byteLimit
+        let retained = source.retainedEvents(most: keeping)
+        guard let first = retained.first,
+            count > retained.count + max(Self.leastForgotten, retained.count / 4)
+                || byteCount - byteLimit / 4 > byteLimit
         else { return nil }
-        count = kept.count
-        byteCount = kept.reduce(0) { $0 + ($1.data?.count ?? 0) }
+        count = retained.count
+        byteCount = retained.reduce(0) { $0 + ($1.data?.count ?? 0) }
         return snapshot(first.sequence - 1, source)
     }
 

@@ -103,9 +103,9 @@ final class PersistedLog: @unchecked Sendable {
             let source,
             let copy = source.copy()
         else { return nil }
-        let made = SnapshotSlices(number: source.version, behind: entryBytes)
-        slices = made
-        return (copy, made)
+        let created = SnapshotSlices(number: source.version, behind: entryBytes)
+        slices = created
+        return (copy, created)
     }
 
     /// Stores the copied value as JSON, nil for none. Returns false if the snapshot is no longer needed.

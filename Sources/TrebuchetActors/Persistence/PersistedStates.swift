@@ -203,10 +203,10 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
             for log in logs { writes += try log.changes(stateSize: writer.stateSize, of: name) }
             for log in events { writes += try log.changes(of: name) }
         } catch {
-            let held = removeNextBarrier()
+            let barrier = removeNextBarrier()
             dropAnswers()
             scheduleRewrite()
-            fail(held, .internal, describe(error))
+            fail(barrier, .internal, describe(error))
             return nil
         }
         if let handoffState { writes += handoffState.changes() }
@@ -245,7 +245,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     func writeSlices() { if !isRetired { queue() } }
 
     func endWrite(_ error: StateStoreError?) {
-        let held = current
+        let barrier = current
         current = WriteBarrier()
         isWriting = false
         let answers = currentAnswers
@@ -256,14 +256,14 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
             for log in logs { log.didWrite() }
             handoffState?.didWrite()
             if logs.contains(where: \.hasSlices) { writeSlices() }
-            held.succeed()
-            return reuse(held)
+            barrier.succeed()
+            return reuse(barrier)
         }
         self.pendingResponses = answers + self.pendingResponses
         if isRelinquished || ownership != nil && error.code == .conflict {
             // Another node owns the actor and continues from the log.
             let isFirst = !isRelinquished
-            (isRetired, isRelinquished, current) = (true, true, held)
+            (isRetired, isRelinquished, current) = (true, true, barrier)
             // Before the responses, because a repeated call must not run here.
             if isFirst { writer.didRelinquish?(name) }
             return relinquish()
@@ -273,20 +273,20 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
         for call in calls.values { call.isStartRecorded = false }
         scheduleRewrite()
         // A later write may acknowledge the change, so responses wait for it, within a limit.
-        let waits = error.code == .unavailable && held.count + next.count <= Self.maximumRecordedResponses
-        let left = next.insertEntries(of: held, withAnswers: waits) { writer.reuse($0) }
+        let waits = error.code == .unavailable && barrier.count + next.count <= Self.maximumRecordedResponses
+        let left = next.insertEntries(of: barrier, withAnswers: waits) { writer.reuse($0) }
         if !waits { fail(left, .unknownOutcome, error.message) }
     }
 
-    private func reuse(_ held: WriteBarrier) {
-        if let calls = held.calls { writer.reuse(calls) }
+    private func reuse(_ barrier: WriteBarrier) {
+        if let calls = barrier.calls { writer.reuse(calls) }
     }
 
     /// Removes and returns the responses that wait for the next write. Updates with receivers continue to wait.
     private func removeNextBarrier() -> WriteBarrier {
-        let held = next
+        let barrier = next
         next = WriteBarrier()
-        return next.insertEntries(of: held, withAnswers: false) { _ in }
+        return next.insertEntries(of: barrier, withAnswers: false) { _ in }
     }
 
     /// Retries a failed write.
@@ -295,7 +295,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     /// Fails the waiting responses after the server has shut down.
     func failPending() {
         isQueued = false
-        let held = next
+        let barrier = next
         next = WriteBarrier()
         let error =
             isInDoubt
@@ -303,8 +303,8 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
                 .unknownOutcome, "the server has shut down: the last change of actor '\(name)' may not be persisted")
             : TrebuchetError(
                 .unavailable, "the server has shut down: the last change of actor '\(name)' was not persisted")
-        held.fail(error)
-        reuse(held)
+        barrier.fail(error)
+        reuse(barrier)
     }
 
     private func scheduleRewrite() {
@@ -313,7 +313,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
         handoffState?.scheduleRewrite()
     }
 
-    private func fail(_ held: WriteBarrier, _ code: TrebuchetError.Code, _ reason: String) {
+    private func fail(_ barrier: WriteBarrier, _ code: TrebuchetError.Code, _ reason: String) {
         let error = TrebuchetError(
             code,
             "the state of actor '\(name)' could not be written: \(reason); its changes are in memory"
@@ -321,8 +321,8 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
                     ? " only"
                     : ownership == nil
                         ? " and will be written again" : " and will be written again while its node owns it"))
-        held.fail(error)
-        reuse(held)
+        barrier.fail(error)
+        reuse(barrier)
     }
 
     // MARK: The end
@@ -363,12 +363,12 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
         (isRetired, isRelinquished) = (true, true)
         release()
         hasChanged = false
-        let held = [current, next]
+        let barrier = [current, next]
         (current, next) = (WriteBarrier(), WriteBarrier())
         dropAnswers()
-        for held in held {
-            held.fail(lost)
-            reuse(held)
+        for barrier in barrier {
+            barrier.fail(lost)
+            reuse(barrier)
         }
     }
 

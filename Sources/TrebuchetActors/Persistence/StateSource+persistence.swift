@@ -77,11 +77,11 @@ extension StateSource {
             default: break
             }
         }
-        let kept: CapturedState
+        let capture: CapturedState
         if !whole, let entries = entries(since: captured), isWorthIt(entries) {
-            kept = .changes(entries)
+            capture = .changes(entries)
         } else {
-            kept = .snapshot(try text(), version)
+            capture = .snapshot(try text(), version)
         }
         (captured, isInLog) = (version, true)
         let broadcasters = current
@@ -96,7 +96,7 @@ extension StateSource {
         }
         if let feed = feeding(filters.current) { persistence.publishAfterWrite(while: nil, feed) }
         forgetWhatIsNotUsed(isObserved: !broadcasters.isEmpty || isRetained)
-        return kept
+        return capture
     }
 
     /// Returns the changes from a version to the newest; nil if they are unknown.

@@ -169,12 +169,12 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     private func reportWrite(_ actors: Int, _ error: StateStoreError?) {
         failure = error.map { "\($0)" }
         guard let shard else { return }
-        let took = MonotonicClock.now &- began
-        shard.counts.count(.storeWrites, took: took)
+        let duration = MonotonicClock.now &- began
+        shard.counts.count(.storeWrites, duration: duration)
         if error != nil { shard.counts.count(.storeWritesFailed) }
         guard shard.events.isEnabled(for: .store) else { return }
         shard.events.emit(
-            .storeWriteCompleted(actors: actors, took: .nanoseconds(Int64(clamping: took)), error: failure))
+            .storeWriteCompleted(actors: actors, duration: .nanoseconds(Int64(clamping: duration)), error: failure))
     }
 
     // MARK: Calls that wait
@@ -183,10 +183,10 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     func deferResponse(
         _ call: ResponseAwaitingCommit, _ callID: UnsafeRawBufferPointer,
         _ outcome: Result<UnsafeRawBufferPointer, any Error>,
-        in held: inout CommitGate?
+        in responses: inout CommitGate?
     ) {
-        let answers = held ?? spare.popLast() ?? CommitGate()
-        held = answers
+        let answers = responses ?? spare.popLast() ?? CommitGate()
+        responses = answers
         answers.append(call, callID, outcome)
         // Rarely true: most calls have the same time limit, so later calls have later deadlines.
         let time = max(call.deadline, nextDeadline)
@@ -217,11 +217,11 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
 
     /// Answers calls before the write that they wait for: their server does not wait any longer. On the reactor.
     ///
-    /// - Parameter isMeant: which of those that answer calls.
-    package func endCalls(_ error: TrebuchetError, of isMeant: (any CallResponder) -> Bool) {
+    /// - Parameter isAffected: which of those that answer calls.
+    package func endCalls(_ error: TrebuchetError, of isAffected: (any CallResponder) -> Bool) {
         for states in changed + writing + failed {
-            for held in [states.current.calls, states.next.calls] {
-                held?.answerEntries(where: { isMeant($0.answerer) }) { _ in error }
+            for responses in [states.current.calls, states.next.calls] {
+                responses?.answerEntries(where: { isAffected($0.answerer) }) { _ in error }
             }
         }
     }
@@ -295,11 +295,11 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
                 reactor.execute { for key in keys { self.removeStates(key, nil) } }
             }
         } catch {
-            let place = last
+            let position = last
             reactor.execute {
                 self.reactor.schedule(after: Self.retryInterval) { [weak self] in
                     guard let self, !self.isAbandoned else { return }
-                    Task { await self.forgetEarlierCalls(after: place) }
+                    Task { await self.forgetEarlierCalls(after: position) }
                 }
             }
         }

@@ -52,11 +52,11 @@ struct StoredStateDecoder {
                 return Outcome(value: value, isNew: json != nil)
             } catch let error as ValueError {
                 guard count < Self.maximumFilledElements, let name = error.missing,
-                    let given = source ?? (try? StateJSON(encoding: initial, with: coder)),
+                    let encodedInitial = source ?? (try? StateJSON(encoding: initial, with: coder)),
                     var filled = json ?? (try? StateJSON(utf8: stored.json)),
-                    filled.fill(name, at: error.path[...], from: given)
+                    filled.fill(name, at: error.path[...], from: encodedInitial)
                 else { throw unreadable(error, stored) }
-                source = given
+                source = encodedInitial
                 text = ArraySlice(filled.utf8)
                 json = filled
             }

@@ -31,7 +31,7 @@ package final class Broadcaster: @unchecked Sendable {
     private(set) var subscriptions: [StreamSubscription] = []
     /// The subscribers that wait for the current value of a filter, which may be absent, with their sequence numbers at the
     /// request.
-    private var newcomers: [ObjectIdentifier: (subscription: StreamSubscription, sent: UInt64)] = [:]
+    private var newSubscriptions: [ObjectIdentifier: (subscription: StreamSubscription, sent: UInt64)] = [:]
     /// Set while the subscribers are to be served.
     private(set) var isMarked = false
     /// The state of a pass: subscribers from this index on were served. When a subscriber leaves, the last one replaces it, so
@@ -128,7 +128,7 @@ package final class Broadcaster: @unchecked Sendable {
             if wasAwaited { mark() }
         case .nothing:
             awaitsSnapshot = false
-            newcomers = [:]
+            newSubscriptions = [:]
         case .failed(let error):
             finish(.error, error)
         case .ended:
@@ -153,30 +153,30 @@ package final class Broadcaster: @unchecked Sendable {
 
     /// Brings the writable subscribers up to date within the time slice. At the end of a turn.
     func flush(_ slice: inout FlushBudget) -> Pass {
-        var place = min(servedFromIndex ?? subscriptions.count, subscriptions.count)
+        var index = min(servedFromIndex ?? subscriptions.count, subscriptions.count)
         if servedFromIndex == nil {
             changedMeanwhile = false
             hasBlockedSubscriber = false
             passBegan = newestSequence
         }
-        servedFromIndex = place
-        while place > 0 {
+        servedFromIndex = index
+        while index > 0 {
             guard !slice.isOver else {
-                servedFromIndex = place
+                servedFromIndex = index
                 return .underWay
             }
-            place -= 1
-            let subscription = subscriptions[place]
+            index -= 1
+            let subscription = subscriptions[index]
             let (messages, bytes) = (sends.messages, sends.bytes)
             write(to: subscription)
             slice.didSend(Int(truncatingIfNeeded: sends.messages &- messages), bytes: sends.bytes &- bytes)
             // This and other subscribers may have been removed.
-            place = min(place, subscriptions.count)
+            index = min(index, subscriptions.count)
         }
         servedFromIndex = nil
         shard.commonFrames.clear()
-        if let made = recent.newest?.made, made > 0 {
-            shard.counts.count(.deliveries, took: MonotonicClock.now &- made)
+        if let createdAt = recent.newest?.createdAt, createdAt > 0 {
+            shard.counts.count(.deliveries, duration: MonotonicClock.now &- createdAt)
         }
         if changedMeanwhile {
             fresh.removeAll(upTo: passBegan)
@@ -194,26 +194,26 @@ package final class Broadcaster: @unchecked Sendable {
     private func write(to subscription: StreamSubscription) {
         let (common, subscriber) = (shard.commonFrames, subscription.subscriber)
         let framing = subscriber.framing
-        guard framing != 0, newcomers.isEmpty, !shard.events.isEnabled(for: .deliveries) else {
+        guard framing != 0, newSubscriptions.isEmpty, !shard.events.isEnabled(for: .deliveries) else {
             return subscriber.inOneWrite { catchUp(subscription) }
         }
         switch common.lookUp(subscription, framing, newest: newestSequence) {
         case .usable:
             guard subscriber.sendSharedFrames(common.frames.bytes) else { return catchUp(subscription) }
-            let again = common.sends
+            let repeated = common.sends
             subscription.didSend(newestSequence)
-            sends += again
-            shard.counts.count(.versionsSkipped, again.skipped)
+            sends += repeated
+            shard.counts.count(.versionsSkipped, repeated.skipped)
             guard subscription.countsDeliveries else { return }
-            shard.counts.count(.patchesDelivered, again.patches)
-            shard.counts.count(.wholesDelivered, again.wholes)
-            shard.counts.count(.eventsDelivered, again.events)
+            shard.counts.count(.patchesDelivered, repeated.patches)
+            shard.counts.count(.wholesDelivered, repeated.wholes)
+            shard.counts.count(.eventsDelivered, repeated.events)
         case .cacheable:
             let before = sends
             common.clear()
             subscriber.inOneWrite {
                 catchUp(subscription)
-            } showing: {
+            } observing: {
                 if $0.count <= SharedFrameCache.maximumBytes { common.frames.append($0) }
             }
             common.storeFrames(sends - before, for: subscription, newest: newestSequence)
@@ -254,27 +254,27 @@ package final class Broadcaster: @unchecked Sendable {
     /// Requests the first value for one subscriber from a source that may have no current value.
     func requestFirstValue(for subscription: StreamSubscription) {
         subscription.markSent(upTo: newestSequence)
-        newcomers[ObjectIdentifier(subscription)] = (subscription, subscription.sent)
+        newSubscriptions[ObjectIdentifier(subscription)] = (subscription, subscription.sent)
         requestSnapshot()
     }
 
     /// Repeats the request for a subscriber that was not writable when the value arrived.
     func repeatRequest(for subscription: StreamSubscription) {
-        guard !newcomers.isEmpty, subscription.subscriber.isWritable,
-            newcomers[ObjectIdentifier(subscription)] != nil
+        guard !newSubscriptions.isEmpty, subscription.subscriber.isWritable,
+            newSubscriptions[ObjectIdentifier(subscription)] != nil
         else { return }
         requestSnapshot()
     }
 
     private func serveNewcomers(_ update: StateUpdate) {
-        let served = newcomers
-        newcomers = [:]
+        let served = newSubscriptions
+        newSubscriptions = [:]
         for (subscription, sent) in served.values {
             // A subscriber with a newer version needs nothing.
             guard subscription.sent == sent, sent <= update.sequence else { continue }
             guard subscription.subscriber.isWritable else {
                 subscription.subscriber.didBlock(subscription)
-                newcomers[ObjectIdentifier(subscription)] = (subscription, sent)
+                newSubscriptions[ObjectIdentifier(subscription)] = (subscription, sent)
                 continue
             }
             guard let suffix = update.current else { continue }
@@ -297,15 +297,15 @@ package final class Broadcaster: @unchecked Sendable {
     /// - Parameter isLost: whether its connection has broken, so that its client may resume.
     package func remove(_ subscription: StreamSubscription, isLost: Bool = false) {
         if isLost { wasLost = true }
-        let place = subscription.index
-        guard place >= 0, place < subscriptions.count, subscriptions[place] === subscription else { return }
+        let index = subscription.index
+        guard index >= 0, index < subscriptions.count, subscriptions[index] === subscription else { return }
         let last = subscriptions.removeLast()
         if last !== subscription {
-            subscriptions[place] = last
-            last.index = place
+            subscriptions[index] = last
+            last.index = index
         }
         subscription.index = -1
-        if !newcomers.isEmpty { newcomers[ObjectIdentifier(subscription)] = nil }
+        if !newSubscriptions.isEmpty { newSubscriptions[ObjectIdentifier(subscription)] = nil }
         count(subscription, -1)
         if subscriptions.isEmpty { shard.release(self) } else { didCatchUp() }
     }
@@ -326,7 +326,7 @@ package final class Broadcaster: @unchecked Sendable {
         end = (reason, error)
         let ended = subscriptions
         subscriptions = []
-        newcomers = [:]
+        newSubscriptions = [:]
         for subscription in ended {
             subscription.index = -1
             count(subscription, -1)

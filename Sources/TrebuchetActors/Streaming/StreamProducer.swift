@@ -197,7 +197,7 @@ package class StreamProducer: @unchecked Sendable {
 
     /// Returns the number of the last visible event for a client that is about to observe. Later events are retained for
     /// `time`, and as long as the returned position exists. Nil for streams with an initial value. In the actor's isolation.
-    package final func position(keptFor time: Duration) -> StreamPosition? {
+    package final func position(retainedFor time: Duration) -> StreamPosition? {
         guard kind == .events else { return nil }
         memory.extend(for: time, on: home)
         return StreamPosition(visiblePosition, expected)
@@ -241,12 +241,12 @@ package class StreamProducer: @unchecked Sendable {
 
     /// Sends the last event to all broadcasters and removes them.
     final func broadcastEnd(_ event: StateEvent) {
-        let told = broadcasters.withLock { all in
+        let notified = broadcasters.withLock { all in
             defer { all = [] }
             carriers.store(0, ordering: .relaxed)
             return all
         }
-        for broadcaster in told { broadcaster.send(event) }
+        for broadcaster in notified { broadcaster.send(event) }
     }
 
     /// Runs a body while there are no broadcasters and none can join.

@@ -18,9 +18,9 @@ package protocol StreamSubscriber: AnyObject {
 
     /// Combines everything that `body` sends into one write.
     func inOneWrite(_ body: () -> Void)
-    /// Combines everything that `body` sends into one write, and passes the bytes to `look`; not always, and never if `framing`
+    /// Combines everything that `body` sends into one write, and passes the bytes to `observer`; not always, and never if `framing`
     /// is 0.
-    func inOneWrite(_ body: () -> Void, showing look: (UnsafeRawBufferPointer) -> Void)
+    func inOneWrite(_ body: () -> Void, observing observer: (UnsafeRawBufferPointer) -> Void)
     /// The framing. Subscribers with equal framing and stream identifier receive the same bytes for the same values.
     var framing: UInt8 { get }
     /// Sends bytes that a subscriber with the same framing was sent, at most `SharedFrameCache.maximumBytes`. Returns false if it
@@ -39,7 +39,9 @@ extension StreamSubscriber {
     package var connectionNumber: UInt64 { 0 }
     package var countsDeliveries: Bool { true }
     package var isInspector: Bool { false }
-    package func inOneWrite(_ body: () -> Void, showing look: (UnsafeRawBufferPointer) -> Void) { inOneWrite(body) }
+    package func inOneWrite(_ body: () -> Void, observing observer: (UnsafeRawBufferPointer) -> Void) {
+        inOneWrite(body)
+    }
     package var framing: UInt8 { 0 }
     package func sendSharedFrames(_ frames: UnsafeRawBufferPointer) -> Bool { false }
 }

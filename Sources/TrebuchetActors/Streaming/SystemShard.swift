@@ -220,7 +220,7 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
         }
         markedBroadcasters.removeFirst(flushed)
         flushed = 0
-        if markedSources.isEmpty { changes.clear(butFor: markedBroadcasters.lazy.map(\.producer.root)) }
+        if markedSources.isEmpty { changes.clear(except: markedBroadcasters.lazy.map(\.producer.root)) }
         hasMarked.store(!markedBroadcasters.isEmpty || !markedSources.isEmpty, ordering: .relaxed)
         return hasReachedAll
     }

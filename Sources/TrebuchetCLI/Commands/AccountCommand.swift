@@ -92,7 +92,7 @@ enum AccountCommand {
     private static func runDelete(_ arguments: ParsedArguments) async throws {
         try await withAuth(arguments) { auth in
             guard let user = auth.wrappedValue.user else { throw AuthError.notSignedIn }
-            guard arguments.has("--yes") || isMeant(user) else {
+            guard arguments.has("--yes") || confirmDeletion(user) else {
                 return Console.print("cancelled; nothing was deleted")
             }
             do {
@@ -110,7 +110,7 @@ enum AccountCommand {
         }
     }
 
-    private static func isMeant(_ user: User) -> Bool {
+    private static func confirmDeletion(_ user: User) -> Bool {
         Console.print("delete \(SignInCommand.name(of: user))? Type yes: ", terminator: "")
         CommandTimeout.current?.stop()
         defer { CommandTimeout.current?.restart() }

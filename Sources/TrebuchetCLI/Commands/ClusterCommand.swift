@@ -151,7 +151,7 @@ enum ClusterCommand {
 
     /// Returns the membership of a server in a cluster; nil without `--cluster`.
     static func membership(
-        _ arguments: ParsedArguments, say: @Sendable (ServerEvent.Level, String) -> Void
+        _ arguments: ParsedArguments, report: @Sendable (ServerEvent.Level, String) -> Void
     ) async throws -> (ClusterMembership, RedisEngine)? {
         guard arguments.string("--cluster") != nil else {
             let others = ["--node", "--node-address", "--after-data-loss", "--cluster-wait"]
@@ -174,12 +174,12 @@ enum ClusterCommand {
         let engine = try engine(arguments)
         let warnings = try await connecting {
             try await ClusterEngineError.retry(for: wait) { error in
-                say(.warning, LogLine.of("waiting up to \(wait) for the coordination store: \(error.message)"))
+                report(.warning, LogLine.of("waiting up to \(wait) for the coordination store: \(error.message)"))
             } _: { () async throws(ClusterEngineError) in
                 try await engine.check()
             }
         }
-        for warning in warnings { say(.warning, "warning: \(LogLine.of(warning))") }
+        for warning in warnings { report(.warning, "warning: \(LogLine.of(warning))") }
         do {
             let membership = try ClusterMembership(
                 of: name, at: engine, address: address, dataLossPolicy: afterDataLoss ?? .end,

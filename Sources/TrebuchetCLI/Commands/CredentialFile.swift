@@ -30,9 +30,9 @@ enum CredentialFile {
 
     /// Returns a unique file name for an address: `ws-127.0.0.1-8080`, with a path `ws-127.0.0.1-8080-%2fpath`.
     static func name(of url: RemoteURL) -> String {
-        let place = "\(url.isSecure ? "wss" : "ws")-\(encoded(url.host.lowercased()))-\(url.port)"
+        let name = "\(url.isSecure ? "wss" : "ws")-\(encoded(url.host.lowercased()))-\(url.port)"
         let path = url.target.prefix { $0 != "?" }
-        return path == "/" ? place : "\(place)-\(encoded(path))"
+        return path == "/" ? name : "\(name)-\(encoded(path))"
     }
 
     private static func encoded(_ text: some StringProtocol) -> String {

@@ -32,7 +32,7 @@ struct HostedServices {
     let names: [String]
     private let accounts: Accounts?
     private let store: any StateStore
-    private let say: @Sendable (ServerEvent.Level, String) -> Void
+    private let report: @Sendable (ServerEvent.Level, String) -> Void
     /// The path of the rules file; nil without one.
     let rulesFile: String?
     private let rules: RulesFile
@@ -44,13 +44,13 @@ struct HostedServices {
     /// - Parameters:
     ///   - store: persists accounts and documents.
     ///   - engine: stores accounts instead, shared with other nodes.
-    ///   - say: writes lines to the server log.
+    ///   - report: writes lines to the server log.
     init(
         _ arguments: ParsedArguments, store: any StateStore, engine: (any ClusterTables)? = nil,
-        say: @escaping @Sendable (ServerEvent.Level, String) -> Void
+        report: @escaping @Sendable (ServerEvent.Level, String) -> Void
     ) async throws {
         self.store = store
-        self.say = say
+        self.report = report
         isTormented = arguments.has("--torment")
         hasExamples = arguments.has("--examples")
         let all = arguments.has("--bench") || isTormented ? "none" : Self.known.joined(separator: ",")
@@ -68,7 +68,7 @@ struct HostedServices {
             return
         }
         let providers = try arguments.string("--oidc").map(ProviderFile.providers) ?? []
-        let mailer = try Self.mailer(arguments, say: say)
+        let mailer = try Self.mailer(arguments, report: report)
         let limits = isTormented ? AdversarialTestActors.authLimits : AuthLimits()
         if let engine {
             if arguments.string("--after-data-loss") == "continue" {
@@ -76,10 +76,10 @@ struct HostedServices {
                     "--after-data-loss continue cannot be combined with accounts: remove auth from --services")
             }
             accounts = try await Accounts(
-                engine: engine, mailer: mailer, providers: providers, limits: limits, report: say)
+                engine: engine, mailer: mailer, providers: providers, limits: limits, report: report)
         } else {
             accounts = try await Accounts(
-                store: store, mailer: mailer, providers: providers, limits: limits, report: say)
+                store: store, mailer: mailer, providers: providers, limits: limits, report: report)
         }
     }
 
@@ -153,7 +153,7 @@ struct HostedServices {
         do throws(AdminSocketError) {
             return try open(AdminSocket.path(besideData: data))
         } catch {
-            say(.warning, "continuing without a socket for 'trebuchet admin': \(error)")
+            report(.warning, "continuing without a socket for 'trebuchet admin': \(error)")
             return nil
         }
     }
@@ -176,8 +176,8 @@ struct HostedServices {
         guard !arguments.has("--smtp"), let command = arguments.string("--mail-command"),
             let program = command.split(separator: " ").first.map(String.init), !isProgram(program)
         else { return }
-        let place = program.contains("/") ? "" : " in PATH"
-        throw UsageError("--mail-command \(program): program not found\(place)")
+        let searched = program.contains("/") ? "" : " in PATH"
+        throw UsageError("--mail-command \(program): program not found\(searched)")
     }
 
     /// Returns whether a program exists, at a path or on the `PATH`.
@@ -192,7 +192,7 @@ struct HostedServices {
     }
 
     private static func mailer(
-        _ arguments: ParsedArguments, say: @escaping @Sendable (ServerEvent.Level, String) -> Void
+        _ arguments: ParsedArguments, report: @escaping @Sendable (ServerEvent.Level, String) -> Void
     ) throws(UsageError) -> any MagicCodeMailer {
         let sender = arguments.string("--mail-from") ?? "trebuchet@localhost"
         guard MailAddress.isValid(sender) else { throw UsageError("--mail-from \(sender): not a mail address") }
@@ -201,7 +201,7 @@ struct HostedServices {
         case (let command?, nil):
             let words = command.split(separator: " ").map(String.init)
             guard !words.isEmpty else { throw UsageError("--mail-command must not be empty") }
-            return CommandMailer(words, sender: sender) { say(.notice, $0) }
+            return CommandMailer(words, sender: sender) { report(.notice, $0) }
         case (nil, let relay?):
             let problem = UsageError("--smtp \(relay): not HOST:PORT, such as 127.0.0.1:25")
             guard let colon = relay.lastIndex(of: ":"), let port = Int(relay[relay.index(after: colon)...]),

@@ -12,7 +12,7 @@ enum ProviderFile {
     private static let largestFile = 1 << 20
 
     static func providers(_ path: String) throws(UsageError) -> [OpenIDProvider] {
-        let problem = { (why: String) in UsageError("--oidc \(path)\(why)") }
+        let problem = { (reason: String) in UsageError("--oidc \(path)\(reason)") }
         guard let file = fopen(path, "re") else { throw problem(": \(String(cString: strerror(errno)))") }
         defer { fclose(file) }
         var bytes = [UInt8](repeating: 0, count: largestFile)
@@ -41,10 +41,10 @@ enum ProviderFile {
     static func providers(_ bytes: [UInt8]) throws(Problem) -> [OpenIDProvider] {
         var providers: [OpenIDProvider] = []
         var cursorPlace = 0
-        func problem(_ place: Int, _ text: String) -> Problem {
-            Problem(line: bytes.prefix(place).count { $0 == 0x0A } + 1, text: text)
+        func problem(_ offset: Int, _ text: String) -> Problem {
+            Problem(line: bytes.prefix(offset).count { $0 == 0x0A } + 1, text: text)
         }
-        let entries: [(place: Int, members: [String: Member])]
+        let entries: [(offset: Int, members: [String: Member])]
         do {
             entries = try bytes.withUnsafeBytes { bytes in
                 var json = JSONCursor(bytes)
@@ -59,11 +59,11 @@ enum ProviderFile {
         for entry in entries {
             let provider: OpenIDProvider
             do throws(MemberError) { provider = try Self.provider(entry.members) } catch {
-                let place = error.member.flatMap { entry.members[$0]?.offset } ?? entry.place
-                throw problem(place, (error.member.map { "\($0): " } ?? "") + error.text)
+                let offset = error.member.flatMap { entry.members[$0]?.offset } ?? entry.offset
+                throw problem(offset, (error.member.map { "\($0): " } ?? "") + error.text)
             }
             guard !providers.contains(where: { $0.name.utf8.elementsEqual(provider.name.utf8) }) else {
-                throw problem(entry.place, "duplicate provider '\(provider.name)'")
+                throw problem(entry.offset, "duplicate provider '\(provider.name)'")
             }
             providers.append(provider)
         }
@@ -80,15 +80,15 @@ enum ProviderFile {
 
     private static let known = ["provider", "clientID", "name", "issuer", "audience", "keys", "linksAddresses"]
 
-    private static func read(_ json: inout JSONCursor) throws -> [(place: Int, members: [String: Member])] {
-        var entries: [(place: Int, members: [String: Member])] = []
+    private static func read(_ json: inout JSONCursor) throws -> [(offset: Int, members: [String: Member])] {
+        var entries: [(offset: Int, members: [String: Member])] = []
         guard json.consume(UInt8(ascii: "[")) else { throw ReadError(offset: json.at, text: "not a list") }
         if !json.consume(UInt8(ascii: "]")) {
             repeat {
                 _ = json.peek()
-                let place = json.at
-                guard json.peek() == UInt8(ascii: "{") else { throw ReadError(offset: place, text: "not an object") }
-                entries.append((place, try members(&json)))
+                let offset = json.at
+                guard json.peek() == UInt8(ascii: "{") else { throw ReadError(offset: offset, text: "not an object") }
+                entries.append((offset, try members(&json)))
             } while json.consume(UInt8(ascii: ","))
             try json.expect(UInt8(ascii: "]"))
         }
@@ -102,37 +102,37 @@ enum ProviderFile {
         var isFirst = true
         while true {
             guard let range = try json.name(&isFirst) else { return members }
-            let place = json.at
+            let offset = json.at
             let name = json.text(range)
             guard known.contains(name) else {
                 let hint = NearestMatch.find(name, in: known).map { "; did you mean '\($0)'?" } ?? ""
-                throw ReadError(offset: place, text: "unknown member '\(name.prefix(64))'\(hint)")
+                throw ReadError(offset: offset, text: "unknown member '\(name.prefix(64))'\(hint)")
             }
-            guard members[name] == nil else { throw ReadError(offset: place, text: "\(name): duplicate member") }
+            guard members[name] == nil else { throw ReadError(offset: offset, text: "\(name): duplicate member") }
             members[name] = try member(name, &json)
         }
     }
 
     private static func member(_ name: String, _ json: inout JSONCursor) throws -> Member {
         _ = json.peek()
-        let place = json.at
+        let offset = json.at
         switch (name, json.peek()) {
         case ("linksAddresses", _):
             let word = String(decoding: json.bytes(try json.value()), as: UTF8.self)
             guard ["true", "false"].contains(word) else {
-                throw ReadError(offset: place, text: "\(name): must be true or false")
+                throw ReadError(offset: offset, text: "\(name): must be true or false")
             }
-            return Member(offset: place, texts: [], flag: word == "true")
-        case (_, UInt8(ascii: "\"")): return Member(offset: place, texts: [json.text(try json.string())])
+            return Member(offset: offset, texts: [], flag: word == "true")
+        case (_, UInt8(ascii: "\"")): return Member(offset: offset, texts: [json.text(try json.string())])
         case ("audience", UInt8(ascii: "[")):
             var texts: [String] = []
             try json.expect(UInt8(ascii: "["))
             repeat { texts.append(json.text(try json.string())) } while json.consume(UInt8(ascii: ","))
             try json.expect(UInt8(ascii: "]"))
-            return Member(offset: place, texts: texts)
+            return Member(offset: offset, texts: texts)
         default:
             throw ReadError(
-                offset: place, text: "\(name): must be a string\(name == "audience" ? " or a list of strings" : "")")
+                offset: offset, text: "\(name): must be a string\(name == "audience" ? " or a list of strings" : "")")
         }
     }
 
@@ -152,8 +152,8 @@ enum ProviderFile {
             guard !text.isEmpty else { throw MemberError(member: name, text: "must not be empty") }
             return text
         }
-        func refuse(_ names: [String], _ why: String) throws(MemberError) {
-            if let name = names.first(where: { members[$0] != nil }) { throw MemberError(member: name, text: why) }
+        func refuse(_ names: [String], _ reason: String) throws(MemberError) {
+            if let name = names.first(where: { members[$0] != nil }) { throw MemberError(member: name, text: reason) }
         }
         var provider: OpenIDProvider
         if members["provider"] != nil {

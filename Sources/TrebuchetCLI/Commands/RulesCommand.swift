@@ -24,12 +24,12 @@ enum RulesCommand {
             """,
         run: { arguments in
             do throws(RulesFileError) {
-                let book = try RulesFile(contentsOfFile: arguments.operands[0])
-                for warning in book.warnings { Console.error(LogLine.of("warning: \(warning)")) }
-                let (collections, rooms) = (book.collectionCount, book.roomCount)
+                let file = try RulesFile(contentsOfFile: arguments.operands[0])
+                for warning in file.warnings { Console.error(LogLine.of("warning: \(warning)")) }
+                let (collections, rooms) = (file.collectionCount, file.roomCount)
                 Console.print(
                     "\(arguments.operands[0]) is valid: collections: \(collections), rooms: \(rooms), "
-                        + "roles: \(book.roles.count)")
+                        + "roles: \(file.roles.count)")
             } catch {
                 for problem in error.problems { Console.error(LogLine.of("\(problem)")) }
                 throw FailedCheck(count: error.problems.count)

@@ -188,7 +188,7 @@ enum ServeCommand {
         let operators = try OperatorOptions(arguments, tls: tls)
         defer { operators.log?.flush() }
         // Before it listens, so that an early signal also ends it in order.
-        let signals = ShutdownSignals(givingUp: TrebuchetServer.secondSignalLoss) { line in
+        let signals = ShutdownSignals(secondSignalLoss: TrebuchetServer.secondSignalLoss) { line in
             operators.logNotice(line)
             operators.log?.flush()
         }
@@ -209,7 +209,7 @@ enum ServeCommand {
         if arguments.string("--cluster") != nil { signals.onFirst { exit(0) } }
         let cluster = try await ClusterCommand.membership(arguments) { operators.logLine($0, $1) }
         var services = try await HostedServices(
-            arguments, store: file ?? MemoryStore(), engine: cluster?.1, say: { operators.logLine($0, $1) })
+            arguments, store: file ?? MemoryStore(), engine: cluster?.1, report: { operators.logLine($0, $1) })
         var access = services.access
         access.origins = origins
         if asksForCalls {
@@ -234,11 +234,11 @@ enum ServeCommand {
         let operatorLines = try operators.open(on: server)
         let address = try await server.start()
         let url = "\(tls == nil ? "ws" : "wss")://\(address)"
-        let site = "\(tls == nil ? "http" : "https")://\(address)/"
+        let pageURL = "\(tls == nil ? "http" : "https")://\(address)/"
         let ofBench = arguments.has("--bench") ? ["board", "bank", "orders"] : []
         let names = (hostsExamples ? ExampleActors.names : []) + ofBench + services.names
         let list = names.isEmpty ? "nothing" : names.joined(separator: ", ")
-        Console.announce("trebuchet serves \(list) on \(url) (health: \(site)healthz)")
+        Console.announce("trebuchet serves \(list) on \(url) (health: \(pageURL)healthz)")
         let atEngine =
             cluster.map { _ in "\(services.sharedParts) persisted in the coordination store; all else " } ?? ""
         Console.announce(
@@ -253,9 +253,9 @@ enum ServeCommand {
         for line in services.inForce { Console.announce(line) }
         if let admin { Console.announce("admin socket: \(admin.path), for 'trebuchet admin' on this machine") }
         for line in operatorLines { Console.announce(line) }
-        if let folder = arguments.string("--static") { Console.announce("pages: those of \(folder), at \(site)") }
+        if let folder = arguments.string("--static") { Console.announce("pages: those of \(folder), at \(pageURL)") }
         if hostsExamples {
-            Console.announce("open: \(site) in a browser")
+            Console.announce("open: \(pageURL) in a browser")
             Console.announce(
                 "try: trebuchet observe --url \(url) todos observeState    "
                     + "and: trebuchet call --url \(url) todos 'addTodo(title:)' '\"Milk\"'")

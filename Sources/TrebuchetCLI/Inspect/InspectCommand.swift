@@ -43,10 +43,10 @@ enum InspectCommand {
             ) { shown in
                 var table = TextTable(["ACTOR", "TYPE", "REACTOR", ""])
                 for actor in shown["actors"].list {
-                    let notes = [("onDemand", "on demand"), ("placed", "of the cluster")].filter { actor[$0.0].isTrue }
+                    let labels = [("onDemand", "on demand"), ("placed", "of the cluster")].filter { actor[$0.0].isTrue }
                     table.addRow([
                         actor["name"].text ?? "", actor["type"].text ?? "", actor["reactor"].text ?? "-",
-                        (actor["ready"].isTrue ? notes.map(\.1) : ["not loaded"]).joined(separator: ", "),
+                        (actor["ready"].isTrue ? labels.map(\.1) : ["not loaded"]).joined(separator: ", "),
                     ])
                 }
                 return table.lines + [foot(shown, "actor", all: shown["all"].count)]
@@ -78,7 +78,7 @@ enum InspectCommand {
                     "LAST ERROR", "",
                 ])
                 for connection in shown["connections"].list {
-                    let notes = [
+                    let labels = [
                         connection["writable"].isTrue ? nil : "slow reader",
                         connection["draining"].isTrue ? "draining" : nil,
                         connection["ofNode"].isTrue ? "from another node" : nil,
@@ -89,7 +89,7 @@ enum InspectCommand {
                         "\(connection["seconds"].count) s",
                         "\(connection["streams"].count)", "\(connection["calls"].count)",
                         TopMetricsView.bytes(connection["heldBytes"].number), error(of: connection["lastError"]),
-                        notes.compactMap { $0 }.joined(separator: ", "),
+                        labels.compactMap { $0 }.joined(separator: ", "),
                     ])
                 }
                 return table.lines + [foot(shown, "connection", all: shown["found"].count)]
@@ -182,14 +182,14 @@ enum InspectCommand {
     private static func error(of call: LenientJSON) -> String {
         guard let code = call["error"].text else { return "" }
         let number = call["errorNumber"].text.map { ", error \($0) in the log" } ?? ""
-        let why = call["refused"].text ?? call["thrown"].text.map { $0 + number } ?? call["reason"].text
-        return code + (why.map { ": \($0)" } ?? "")
+        let reason = call["refused"].text ?? call["thrown"].text.map { $0 + number } ?? call["reason"].text
+        return code + (reason.map { ": \($0)" } ?? "")
     }
 
     static func lines(ofActor shown: LenientJSON) -> [String] {
-        let notes = [("onDemand", "activated on demand"), ("placed", "of the cluster"), ("persisted", "persisted")]
+        let labels = [("onDemand", "activated on demand"), ("placed", "of the cluster"), ("persisted", "persisted")]
         var lines = [
-            ([shown["name"].text ?? "", shown["type"].text ?? ""] + notes.filter { shown[$0.0].isTrue }.map(\.1))
+            ([shown["name"].text ?? "", shown["type"].text ?? ""] + labels.filter { shown[$0.0].isTrue }.map(\.1))
                 .map { LogLine.of($0) }.joined(separator: ", ")
         ]
         for state in shown["states"].list {
@@ -207,10 +207,10 @@ enum InspectCommand {
                     + "to \(reached.counted("subscriber")), skipped by \(version["skipped"].count)"
                     + (version["behind"].count > 0 ? ", pending for \(version["behind"].count)" : ""))
             for call in version["calls"].list {
-                let who = call["principal"].text.map { LogLine.of($0) } ?? "anonymous"
+                let principal = call["principal"].text.map { LogLine.of($0) } ?? "anonymous"
                 lines.append(
                     "  by call \(call["call"].count): \(LogLine.of(call["method"].text ?? "(not recorded)")), "
-                        + "\(who), connection \(call["connection"].count)")
+                        + "\(principal), connection \(call["connection"].count)")
             }
             let more = version["moreCalls"].count
             if more > 0 { lines.append("  and \(more.counted("more call"))") }
@@ -228,7 +228,7 @@ enum InspectCommand {
         // Later values are unknown, so columns grow as necessary.
         var widths = [8, 10, 12, 20, 28, 8, 0]
         if !isRaw { Console.print(callTable.line(widened: &widths)) }
-        var (last, noted, pauses) = (0, 0, 0)
+        var (last, recorded, pauses) = (0, 0, 0)
         while true {
             let shown = try await inspector.fetchJSON("calls", [("after", "\(last)"), ("limit", "2000")])
             let calls = shown["calls"].list
@@ -236,7 +236,7 @@ enum InspectCommand {
             let isNew = shown["last"].count < last
             if last > 0, !isNew {
                 // The numbers also count other events, which are not shown here.
-                let missed = shown["noted"].count - noted - calls.count
+                let missed = shown["noted"].count - recorded - calls.count
                 if missed > 0 {
                     Console.error("trebuchet inspect: \(missed.counted("call")) arrived too fast to be shown")
                 }
@@ -244,7 +244,7 @@ enum InspectCommand {
                     Console.error("trebuchet inspect: too many calls to record all of them")
                 }
             }
-            (last, noted, pauses) = (shown["last"].count, shown["noted"].count, shown["pauses"].count)
+            (last, recorded, pauses) = (shown["last"].count, shown["noted"].count, shown["pauses"].count)
             for call in calls.reversed() {
                 if isRaw {
                     Console.print(LogLine.ofJSON(call.json))

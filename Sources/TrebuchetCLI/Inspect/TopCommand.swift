@@ -24,7 +24,7 @@ enum TopCommand {
         let isOnce = arguments.has("--once")
         let isScreen = isatty(STDOUT_FILENO) != 0 && !isOnce
         let screen = isScreen ? Screen() : nil
-        let looking = Task {
+        let polling = Task {
             var before = try await inspector.fetchJSON("overview")
             while true {
                 try await Task.sleep(for: pause)
@@ -36,8 +36,8 @@ enum TopCommand {
                 if screen == nil { Console.print() }
             }
         }
-        signals.onFirst { looking.cancel() }
-        let outcome = await looking.result
+        signals.onFirst { polling.cancel() }
+        let outcome = await polling.result
         screen?.leave()
         signals.restoreHandlers()
         do { try outcome.get() } catch is CancellationError {}
@@ -67,9 +67,9 @@ enum TopMetricsView {
     /// - Parameter earlier: the previous overview; with it rates are shown, without it totals.
     static func lines(of now: LenientJSON, since earlier: LenientJSON? = nil) -> [String] {
         let seconds = earlier.map { max(0.001, now["time"].number - $0["time"].number) }
-        func rate(_ figure: (LenientJSON) -> Double) -> String {
-            guard let earlier, let seconds else { return "\(short(figure(now))) total" }
-            return "\(short(max(0, figure(now) - figure(earlier)) / seconds))/s"
+        func rate(_ metric: (LenientJSON) -> Double) -> String {
+            guard let earlier, let seconds else { return "\(short(metric(now))) total" }
+            return "\(short(max(0, metric(now) - metric(earlier)) / seconds))/s"
         }
         let process = now["process"]
         let busy = zip(now["reactors"].list, earlier?["reactors"].list ?? []).map { new, old in
@@ -94,10 +94,10 @@ enum TopMetricsView {
             "process      \(processor(now, since: earlier, seconds))\(bytes(process["residentBytes"].number)), "
                 + "\(process["openFiles"].count.counted("file")), \(process["threads"].count.counted("thread"))",
         ]
-        for (place, reactor) in now["reactors"].list.enumerated() {
+        for (index, reactor) in now["reactors"].list.enumerated() {
             lines.append(
                 "  \(LogLine.of(reactor["name"].text ?? "")): "
-                    + (place < busy.count ? "\(Int((busy[place] * 100).rounded())) % busy, " : "")
+                    + (index < busy.count ? "\(Int((busy[index] * 100).rounded())) % busy, " : "")
                     + "longest turn \(time(reactor["longestTurnSeconds"].number)), \(reactor["stalls"].count) over 100 ms"
             )
         }
@@ -145,16 +145,16 @@ enum TopMetricsView {
     private static func latencies(_ now: LenientJSON, since earlier: LenientJSON?) -> String {
         let bounds = now["calls"]["bounds"].list.map(\.number)
         let old = earlier?["calls"]["buckets"].list.map(\.number) ?? []
-        let buckets = now["calls"]["buckets"].list.enumerated().map { place, bucket in
-            max(0, bucket.number - (place < old.count ? old[place] : 0))
+        let buckets = now["calls"]["buckets"].list.enumerated().map { index, bucket in
+            max(0, bucket.number - (index < old.count ? old[index] : 0))
         }
         let all = buckets.reduce(0, +)
         guard all > 0 else { return "no responses" }
         func bound(_ part: Double) -> String {
             var sum = 0.0
-            for (place, count) in buckets.enumerated() {
+            for (index, count) in buckets.enumerated() {
                 sum += count
-                if sum >= part * all { return place < bounds.count ? "≤ \(time(bounds[place]))" : "> 10 s" }
+                if sum >= part * all { return index < bounds.count ? "≤ \(time(bounds[index]))" : "> 10 s" }
             }
             return "?"
         }

@@ -111,9 +111,9 @@ final class InboundClientCalls {
         guard let trace = message.trace else {
             return Caller.$current.withValue(server) { CallTask.start(record, operation, call, finish) }
         }
-        let told = ObservedCall(passing: trace)
-        call.observedCall = told
-        told.during { Caller.$current.withValue(server) { CallTask.start(record, operation, call, finish) } }
+        let observed = ObservedCall(passing: trace)
+        call.observedCall = observed
+        observed.during { Caller.$current.withValue(server) { CallTask.start(record, operation, call, finish) } }
     }
 
     private func notForClients(_ what: String, _ message: borrowing Message) -> TrebuchetError {
@@ -126,9 +126,9 @@ final class InboundClientCalls {
     /// Returns the server at the other end of a connection.
     private func server(over number: Int) -> Caller {
         if let caller, caller.number == number { return caller.caller }
-        let made = Caller(connection: CallerConnection(ofServer: ()))
-        caller = (number, made)
-        return made
+        let created = Caller(connection: CallerConnection(ofServer: ()))
+        caller = (number, created)
+        return created
     }
 
     /// Cancels a call on request of the server.

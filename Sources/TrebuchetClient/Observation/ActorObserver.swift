@@ -11,7 +11,7 @@ public final class ActorObserver<A: DistributedActor, Value: Codable & Sendable>
 where A.ActorSystem == TrebuchetActorSystem {
     /// The origin of the client to use; a later case has precedence.
     enum ClientOrigin: Int {
-        case nobody, processDefault, environment, user
+        case none, processDefault, environment, user
     }
 
     /// The phase of the observation.
@@ -24,7 +24,7 @@ where A.ActorSystem == TrebuchetActorSystem {
     /// The state of an observer.
     private struct Contents: Sendable {
         var source: ObservationTarget<A>?
-        var origin = ClientOrigin.nobody
+        var origin = ClientOrigin.none
         var value: Value?
         /// The current stream, and the number of its displayed value.
         var stream: StateStream<Value>?
@@ -37,7 +37,7 @@ where A.ActorSystem == TrebuchetActorSystem {
         var run: UInt64 = 0
         var tasks: [Task<Void, Never>] = []
 
-        init(_ source: ObservationTarget<A>? = nil, _ origin: ClientOrigin = .nobody) {
+        init(_ source: ObservationTarget<A>? = nil, _ origin: ClientOrigin = .none) {
             self.source = source
             self.origin = origin
             if let source { connectionState = source.connectionStates.currentValue }

@@ -33,22 +33,22 @@
             init(_ observer: ActorObserver<A, Value>) { self.observer = observer }
         }
 
-        private let made: ActorObserver<A, Value>
-        @State private var kept: Storage
+        private let created: ActorObserver<A, Value>
+        @State private var storage: Storage
         @Environment(\.trebuchetClient) private var client
         /// The observer; outside of views, where `update()` is not called, the initial one.
         private(set) var observer: ActorObserver<A, Value>
 
-        init(_ made: ActorObserver<A, Value>) {
-            self.made = made
-            observer = made
-            _kept = State(initialValue: Storage(made))
+        init(_ created: ActorObserver<A, Value>) {
+            self.created = created
+            observer = created
+            _storage = State(initialValue: Storage(created))
         }
 
         mutating func update() {
             // The view may display another actor now.
-            if !kept.observer.observesTheSame(as: made) { kept.observer = made }
-            observer = kept.observer
+            if !storage.observer.observesTheSame(as: created) { storage.observer = created }
+            observer = storage.observer
             if let client { observer.setClient(client, .environment) }
         }
     }

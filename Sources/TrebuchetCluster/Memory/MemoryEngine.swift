@@ -308,9 +308,11 @@ public final class MemoryEngine: ClusterEngine {
     // MARK: Notifications
 
     static func notifySubscribers<Event: Sendable>(
-        _ subscribers: [Int: @Sendable (Event) -> Void]?, _ event: Event, _ news: inout [@Sendable () -> Void]
+        _ subscribers: [Int: @Sendable (Event) -> Void]?, _ event: Event, _ notifications: inout [@Sendable () -> Void]
     ) {
-        for (_, receive) in (subscribers ?? [:]).sorted(by: { $0.key < $1.key }) { news.append { receive(event) } }
+        for (_, receive) in (subscribers ?? [:]).sorted(by: { $0.key < $1.key }) {
+            notifications.append { receive(event) }
+        }
     }
 
     func attempt<Answer: Sendable>(
@@ -339,13 +341,13 @@ public final class MemoryEngine: ClusterEngine {
 
     private func notifyChanges() {
         while true {
-            let news = contents.withLock { contents in
+            let notifications = contents.withLock { contents in
                 defer { contents.pendingNotifications = [] }
                 contents.isNotifying = !contents.pendingNotifications.isEmpty
                 return contents.pendingNotifications
             }
-            guard !news.isEmpty else { return }
-            for tell in news { tell() }
+            guard !notifications.isEmpty else { return }
+            for notify in notifications { notify() }
         }
     }
 }

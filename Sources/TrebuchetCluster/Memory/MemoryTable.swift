@@ -13,7 +13,7 @@ struct MemoryTable {
 
     private(set) var incarnation: String?
     private(set) var top: UInt64 = 0
-    private var cut: UInt64 = 0
+    private var truncatedThrough: UInt64 = 0
     private var entries: [ByteText: Entry] = [:]
     private var notices: [TableChangeFeed.Item] = []
     /// The times at which the consumption of each key is restored, by kind and name.
@@ -60,7 +60,7 @@ struct MemoryTable {
         for write in change.writes { apply(write, now) }
         if let bytes = change.notice {
             notices.append(TableChangeFeed.Item(top, bytes))
-            while notices.count > limits.noticesPerTable { cut = notices.removeFirst().number }
+            while notices.count > limits.noticesPerTable { truncatedThrough = notices.removeFirst().number }
         }
         return .changed(top)
     }
@@ -82,7 +82,7 @@ struct MemoryTable {
     func changeFeed(after number: UInt64?, limit: Int) -> TableChangeFeed {
         let items = notices.filter { $0.number > number ?? 0 }
         return TableChangeFeed(
-            tableIncarnation: incarnation, head: top, truncatedThrough: cut, Array(items.prefix(limit)),
+            tableIncarnation: incarnation, head: top, truncatedThrough: truncatedThrough, Array(items.prefix(limit)),
             isComplete: items.count <= limit)
     }
 
@@ -141,10 +141,10 @@ extension ClusterTable {
 }
 
 extension ClusterEngineError {
-    package static func tableLost(_ expected: String, now life: String?) -> Self {
+    package static func tableLost(_ expected: String, now incarnation: String?) -> Self {
         Self(
             .dataLoss,
-            "the coordination store has lost data: table \(expected) is now \(life ?? "missing"). Was it emptied "
+            "the coordination store has lost data: table \(expected) is now \(incarnation ?? "missing"). Was it emptied "
                 + "(FLUSHALL)? Repair it, then restart the nodes")
     }
 }

@@ -31,17 +31,17 @@ extension ClusterMember {
 
     private func renew() async {
         let now = clock()
-        let duties = state.withLock { state -> [MaintenanceStep] in
-            var duties: [MaintenanceStep] = []
+        let steps = state.withLock { state -> [MaintenanceStep] in
+            var steps: [MaintenanceStep] = []
             if state.isDraining {
-                if !state.isWithdrawn { duties.append(.withdraw) }
+                if !state.isWithdrawn { steps.append(.withdraw) }
             } else if state.announcedAt.map({ now >= $0 &+ span / 3 }) ?? true {
-                duties.append(.announce)
+                steps.append(.announce)
             }
-            return duties + state.book.due(at: now).map { .renew($0) }
+            return steps + state.leases.due(at: now).map { .renew($0) }
         }
-        await inFlight(duties) { duty in
-            switch duty {
+        await inFlight(steps) { step in
+            switch step {
             case .announce: await self.announce()
             case .withdraw: await self.withdraw()
             case .renew(let lease): await self.renew(lease)
@@ -70,8 +70,8 @@ extension ClusterMember {
             let isRenewed = try await engine.renewLease(lease, duration: settings.leaseDuration)
             state.withLock { state in
                 if isRenewed {
-                    state.book.renewed(lease, askedAt: askedAt)
-                } else if state.book.lose(lease) {
+                    state.leases.renewed(lease, askedAt: askedAt)
+                } else if state.leases.lose(lease) {
                     state.pendingChanges.append(.lost(lease))
                 }
             }
@@ -125,7 +125,7 @@ extension ClusterMember {
         let now = clock()
         let (claims, generation) = state.withLock { state -> ([ClusterSlot], String?) in
             guard !state.isDraining, state.failure == nil, state.phase != .ended else { return ([], nil) }
-            let claims = state.book.claims(
+            let claims = state.leases.claims(
                 state.plan.slots(of: node), atMost: settings.concurrentHandovers * 2, now: now)
             return (claims, state.generation)
         }
@@ -142,9 +142,9 @@ extension ClusterMember {
             try state.withLock { state throws(ClusterEngineError) in
                 guard state.phase != .ended, state.failure == nil else { return }
                 switch claim {
-                case .ownedByOther(let holder): try state.book.recordOwner(holder, at: now)
+                case .ownedByOther(let holder): try state.leases.recordOwner(holder, at: now)
                 case .acquired(let lease):
-                    if try state.book.acquired(lease, askedAt: askedAt, now: now) {
+                    if try state.leases.acquired(lease, askedAt: askedAt, now: now) {
                         state.hasLapsed = false
                         state.pendingChanges.append(.assigned(lease))
                     }
@@ -160,7 +160,7 @@ extension ClusterMember {
         let now = clock()
         state.withLock { state in
             let (isDraining, plan, node) = (state.isDraining, state.plan, node)
-            let leaving = state.book.beginHandovers(atMost: handoverLimit(state), at: now) { slot in
+            let leaving = state.leases.beginHandovers(atMost: handoverLimit(state), at: now) { slot in
                 isDraining || plan.owner(of: slot).map { $0 != node } ?? false
             }
             state.pendingChanges += leaving.map { .revoking($0) }
@@ -178,14 +178,14 @@ extension ClusterMember {
 
     /// Stops owning a slot, then releases it in the coordination store.
     func releaseSlot(_ lease: SlotLease) async {
-        guard state.withLock({ $0.book.dropLease(lease) }) else { return }
+        guard state.withLock({ $0.leases.dropLease(lease) }) else { return }
         await release(lease)
     }
 
     private func release(_ lease: SlotLease) async {
         await performRequest { () async throws(ClusterEngineError) in
             _ = try await engine.releaseLease(lease)
-            state.withLock { $0.book.didRelease(lease) }
+            state.withLock { $0.leases.didRelease(lease) }
         }
     }
 
@@ -194,11 +194,11 @@ extension ClusterMember {
         let now = clock()
         let timeout = settings.handoverTimeout.nanoseconds
         let releases = state.withLock { state in
-            for lease in state.book.leaving(since: now > timeout ? now - timeout : 0) where state.book.dropLease(lease)
-            {
+            for lease in state.leases.leaving(since: now > timeout ? now - timeout : 0)
+            where state.leases.dropLease(lease) {
                 state.pendingChanges.append(.lost(lease))
             }
-            return state.book.released.values.sorted { $0.slot < $1.slot }
+            return state.leases.released.values.sorted { $0.slot < $1.slot }
         }
         notifyObservers()
         await inFlight(releases) { await self.release($0) }

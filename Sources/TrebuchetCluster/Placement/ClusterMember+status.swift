@@ -25,7 +25,7 @@ extension ClusterMember {
             if now >= confirmed &+ span {
                 return "no confirmation of the coordination store for \((now - confirmed) / 1_000_000_000) s\(trouble)"
             }
-            if state.hasLapsed, state.book.isEmpty, !state.plan.slots(of: node).isEmpty {
+            if state.hasLapsed, state.leases.isEmpty, !state.plan.slots(of: node).isEmpty {
                 return "the node owns no slots: its leases were not renewed in time\(trouble)"
             }
             return nil
@@ -35,7 +35,7 @@ extension ClusterMember {
     /// Handles a write under this lease that was refused because of a data loss. The node owns nothing from then on.
     package func didLose(_ lease: SlotLease, _ error: ClusterEngineError) {
         // An error of an earlier generation does not concern this one.
-        guard error.code == .dataLoss, state.withLock({ $0.book.isOwned(lease) }) else { return }
+        guard error.code == .dataLoss, state.withLock({ $0.leases.isOwned(lease) }) else { return }
         fail(error)
     }
 
@@ -43,7 +43,7 @@ extension ClusterMember {
     package func restart() -> Bool {
         state.withLock { state in
             guard state.failure?.code == .dataLoss, state.phase == .ended, !state.isDraining else { return false }
-            var next = ClusterMember.State(book: LeaseTable(span: span), info: state.info)
+            var next = ClusterMember.State(leases: LeaseTable(span: span), info: state.info)
             // Running work ends in its order.
             (next.contact, next.handovers) = (state.contact, state.handovers)
             (next.pendingChanges, next.isNotifying) = (state.pendingChanges, state.isNotifying)

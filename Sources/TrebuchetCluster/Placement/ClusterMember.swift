@@ -11,7 +11,7 @@ internal import Synchronization
 public final class ClusterMember: Sendable {
     /// The state of the member, under the lock.
     struct State {
-        var book: LeaseTable
+        var leases: LeaseTable
         var plan = SlotAssignment([])
         var live: [ClusterNode] = []
         /// The announced data of these nodes.
@@ -89,7 +89,7 @@ public final class ClusterMember: Sendable {
         self.listener = listener
         self.clock = clock
         span = (settings.leaseDuration - settings.leaseMargin).nanoseconds
-        state = Mutex(State(book: LeaseTable(span: span), info: info))
+        state = Mutex(State(leases: LeaseTable(span: span), info: info))
     }
 
     // MARK: Ownership
@@ -98,21 +98,21 @@ public final class ClusterMember: Sendable {
     /// write.
     public func lease(of slot: ClusterSlot) -> SlotLease? {
         let now = clock()
-        return state.withLock { $0.book.lease(of: slot, at: now) }
+        return state.withLock { $0.leases.lease(of: slot, at: now) }
     }
 
     /// Returns the lease of a slot that counts as owned, even if it may not be used for writes before its renewal; nil if the
     /// node has lost the slot.
-    package func knownLease(of slot: ClusterSlot) -> SlotLease? { state.withLock { $0.book.known(slot) } }
+    package func knownLease(of slot: ClusterSlot) -> SlotLease? { state.withLock { $0.leases.known(slot) } }
 
     /// Returns true if the node owns the slot and is not handing it over, so that new work may begin there.
     package func mayStartWork(in slot: ClusterSlot) -> Bool {
         let now = clock()
-        return state.withLock { $0.handovers[slot] == nil && $0.book.lease(of: slot, at: now) != nil }
+        return state.withLock { $0.handovers[slot] == nil && $0.leases.lease(of: slot, at: now) != nil }
     }
 
     /// The number of owned slots, including those being handed over.
-    public var slotCount: Int { state.withLock { $0.book.count } }
+    public var slotCount: Int { state.withLock { $0.leases.count } }
 
     /// The live nodes at the last round, in the order of their names.
     public var liveNodes: [ClusterNode] { state.withLock { $0.live } }
@@ -189,18 +189,18 @@ public final class ClusterMember: Sendable {
     package var isDraining: Bool { state.withLock { $0.isDraining } }
 
     /// The number of slots that are in handover now.
-    package var leavingSlotCount: Int { state.withLock { $0.book.leavingCount } }
+    package var leavingSlotCount: Int { state.withLock { $0.leases.leavingCount } }
 
     /// True if no work is left.
     package var isOver: Bool {
         let now = clock()
         return state.withLock { state in
             if state.failure != nil || state.phase == .ended { return true }
-            guard state.isDraining, state.book.isEmpty else {
+            guard state.isDraining, state.leases.isEmpty else {
                 state.emptySince = nil
                 return false
             }
-            if state.isWithdrawn, state.book.released.isEmpty { return true }
+            if state.isWithdrawn, state.leases.released.isEmpty { return true }
             // An unanswered release takes effect by itself when the lease expires.
             let since = state.emptySince ?? now
             state.emptySince = since
@@ -212,7 +212,7 @@ public final class ClusterMember: Sendable {
     private func stop() {
         let waiting = state.withLock { state in
             state.phase = .ended
-            state.pendingChanges += state.book.loseAll().map { .lost($0) }
+            state.pendingChanges += state.leases.loseAll().map { .lost($0) }
             defer { state.waiting = [] }
             return state.waiting
         }
@@ -224,7 +224,7 @@ public final class ClusterMember: Sendable {
     func fail(_ error: ClusterEngineError) {
         state.withLock { state in
             state.failure = state.failure ?? error
-            state.pendingChanges += state.book.loseAll().map { .lost($0) }
+            state.pendingChanges += state.leases.loseAll().map { .lost($0) }
         }
         notifyObservers()
     }
@@ -235,7 +235,7 @@ public final class ClusterMember: Sendable {
     private func watchLeases() async {
         while !Task.isCancelled {
             let now = expire()
-            let next = state.withLock { $0.book.nextEnd } ?? .max
+            let next = state.withLock { $0.leases.nextEnd } ?? .max
             let pause = min(settings.roundInterval, .nanoseconds(Int64(clamping: next > now ? next - now : 0)))
             try? await Task.sleep(for: max(pause, .milliseconds(1)))
         }
@@ -246,8 +246,8 @@ public final class ClusterMember: Sendable {
     func expire() -> UInt64 {
         let now = clock()
         state.withLock { state in
-            let over = state.book.expire(at: now)
-            if !over.isEmpty, state.book.isEmpty { state.hasLapsed = true }
+            let over = state.leases.expire(at: now)
+            if !over.isEmpty, state.leases.isEmpty { state.hasLapsed = true }
             state.pendingChanges += over.map { .lost($0) }
         }
         notifyObservers()
@@ -257,20 +257,20 @@ public final class ClusterMember: Sendable {
     // MARK: The listener
 
     func notifyObservers() {
-        let isMine = state.withLock { state in
+        let mustNotify = state.withLock { state in
             guard !state.pendingChanges.isEmpty, !state.isNotifying else { return false }
             state.isNotifying = true
             return true
         }
-        guard isMine else { return }
+        guard mustNotify else { return }
         while true {
-            let news = state.withLock { state in
+            let changes = state.withLock { state in
                 defer { state.pendingChanges = [] }
                 state.isNotifying = !state.pendingChanges.isEmpty
                 return state.pendingChanges
             }
-            guard !news.isEmpty else { return }
-            for item in news {
+            guard !changes.isEmpty else { return }
+            for item in changes {
                 switch item {
                 case .assigned(let lease): listener?.slotAssigned(lease)
                 case .lost(let lease): listener?.slotLost(lease)

@@ -39,8 +39,8 @@ struct LeaseTable: Sendable {
 
     /// Returns the lease for writes now.
     func lease(of slot: ClusterSlot, at now: UInt64) -> SlotLease? {
-        guard let held = ownedSlots[slot], now < expiration(of: held) else { return nil }
-        return held.lease
+        guard let owned = ownedSlots[slot], now < expiration(of: owned) else { return nil }
+        return owned.lease
     }
 
     /// Returns the lease that counts as owned, even if it has just expired: a renewal in progress may still confirm it.
@@ -57,7 +57,7 @@ struct LeaseTable: Sendable {
         ownedSlots.values.filter { now >= $0.requestedAt &+ renewal }.map(\.lease).sorted { $0.slot < $1.slot }
     }
 
-    private func expiration(of held: OwnedSlot) -> UInt64 { held.requestedAt &+ span }
+    private func expiration(of owned: OwnedSlot) -> UInt64 { owned.requestedAt &+ span }
 
     // MARK: Results of the coordination store
 
@@ -148,9 +148,9 @@ struct LeaseTable: Sendable {
         return Array(leaving)
     }
 
-    /// Returns the leases whose handover began at or before `moment`.
-    func leaving(since moment: UInt64) -> [SlotLease] {
-        ownedSlots.values.filter { $0.leavingSince.map { $0 <= moment } ?? false }.map(\.lease)
+    /// Returns the leases whose handover began at or before `time`.
+    func leaving(since time: UInt64) -> [SlotLease] {
+        ownedSlots.values.filter { $0.leavingSince.map { $0 <= time } ?? false }.map(\.lease)
             .sorted { $0.slot < $1.slot }
     }
 }

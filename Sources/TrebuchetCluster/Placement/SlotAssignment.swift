@@ -8,7 +8,7 @@ struct SlotAssignment: Equatable, Sendable {
     /// Creates a plan. Without nodes it is empty.
     init(_ nodes: some Sequence<ClusterNode>) {
         // By the name, so that a restarted node gets its former slots. Two nodes with one name share its slots.
-        let all = nodes.map { (node: $0, name: Self.digest($0.name), life: Self.digest($0.incarnation)) }
+        let all = nodes.map { (node: $0, name: Self.digest($0.name), incarnation: Self.digest($0.incarnation)) }
         guard !all.isEmpty else {
             owners = []
             return
@@ -16,7 +16,8 @@ struct SlotAssignment: Equatable, Sendable {
         owners = ClusterSlot.all.map { slot in
             all.max { left, right in
                 let (one, other) = (Self.weight(left.name, slot), Self.weight(right.name, slot))
-                return one != other ? one < other : Self.weight(left.life, slot) < Self.weight(right.life, slot)
+                return one != other
+                    ? one < other : Self.weight(left.incarnation, slot) < Self.weight(right.incarnation, slot)
             }!.node
         }
     }

@@ -40,8 +40,8 @@ package struct RedisURL: Equatable, Sendable {
 
     /// Parses a URL. An error message never contains the password.
     package init(_ text: String) throws(TransportError) {
-        func invalid(_ why: String) -> TransportError {
-            TransportError(.addressInvalid, "invalid address of a Redis server (\(Self.forms)): \(why)")
+        func invalid(_ reason: String) -> TransportError {
+            TransportError(.addressInvalid, "invalid address of a Redis server (\(Self.forms)): \(reason)")
         }
         guard text.utf8.count <= 4_096, let separator = text.firstRange(of: "://") else { throw invalid("no scheme") }
         let scheme = text[..<separator.lowerBound].lowercased()

@@ -77,7 +77,7 @@ extension RedisClient {
         switch state {
         case .closed: return done(number, .closed)
         case .pausing(_, let reason): return done(number, .unavailable(reason))
-        case .idle, .connecting, .greeting, .open: break
+        case .idle, .connecting, .handshake, .open: break
         }
         if let excess = excess(topic) { return done(number, excess) }
         topic.subscribers[number] = subscriber

@@ -16,7 +16,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
     enum State {
         case idle
         case connecting
-        case greeting(RedisConnection)
+        case handshake(RedisConnection)
         case open(RedisConnection)
         /// A pause before the next attempt, with the reason of the last failure.
         case pausing(LoopTimer, reason: String)
@@ -74,7 +74,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
 
     deinit {
         switch state {
-        case .greeting(let connection), .open(let connection): reactor.execute { connection.close() }
+        case .handshake(let connection), .open(let connection): reactor.execute { connection.close() }
         default: break
         }
     }
@@ -135,7 +135,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
                 return done(.failure(excess))
             }
             connection.send(command, now: now, deadline: deadline, done)
-        case .idle, .connecting, .greeting:
+        case .idle, .connecting, .handshake:
             if let excess = excess(command, waiting.count, waitingBytes) { return done(.failure(excess)) }
             waiting.append(Waiting(command: command, deadline: deadline, done: done))
             waitingBytes += command.bytes.count
@@ -169,7 +169,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
             self.greetingTimer?.cancel()
             self.deadlineTimer?.cancel()
             switch before {
-            case .greeting(let connection), .open(let connection): connection.close()
+            case .handshake(let connection), .open(let connection): connection.close()
             case .pausing(let timer, _): timer.cancel()
             case .idle, .connecting, .closed: break
             }
@@ -213,14 +213,14 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
         } catch {
             return didFail("\(error)")
         }
-        state = .greeting(connection)
+        state = .handshake(connection)
         greetingTimer = reactor.schedule(after: settings.connectTimeout, for: self) { client in
             client.refuse(connection, "\(endpoint) accepted the connection and does not respond")
         }
         let now = reactor.now
-        let greeting = target.greeting(name: settings.clientName, scripts: scripts)
-        for (index, command) in greeting.enumerated() {
-            let isLast = index == greeting.count - 1
+        let handshake = target.handshake(name: settings.clientName, scripts: scripts)
+        for (index, command) in handshake.enumerated() {
+            let isLast = index == handshake.count - 1
             connection.send(command, now: now, deadline: .max) { [weak self] outcome in
                 self?.didGreet(connection, outcome, isLast: isLast)
             }
@@ -228,7 +228,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
     }
 
     private func didGreet(_ connection: RedisConnection, _ outcome: Result<RESPValue, RedisError>, isLast: Bool) {
-        guard case .greeting(let current) = state, current === connection else { return }
+        guard case .handshake(let current) = state, current === connection else { return }
         switch outcome {
         case .failure(.reply(let reply)): return refuse(connection, Self.explained(reply, connection.endpoint))
         case .failure: return
@@ -250,7 +250,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
 
     /// Fails an attempt that had established a connection.
     private func refuse(_ connection: RedisConnection, _ reason: String) {
-        guard case .greeting(let current) = state, current === connection else { return }
+        guard case .handshake(let current) = state, current === connection else { return }
         didFail(reason)
         connection.close()
     }
@@ -276,7 +276,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
 
     private func didFail(_ reason: String) {
         switch state {
-        case .connecting, .greeting, .open: break
+        case .connecting, .handshake, .open: break
         case .idle, .pausing, .closed: return
         }
         greetingTimer?.cancel()
@@ -298,7 +298,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
 
     func connectionDidClose(_ connection: RedisConnection, reason: String) {
         switch state {
-        case .greeting(let current) where current === connection: didFail(reason)
+        case .handshake(let current) where current === connection: didFail(reason)
         case .open(let current) where current === connection:
             for topic in topics.values { topic.isConfirmed = false }
             guard reactor.now &- openedAt >= Self.shortLifetime else { return didFail(reason) }

@@ -30,7 +30,7 @@ package struct RedisTarget: Sendable {
     }
 
     /// Returns the first commands of a new connection. An error reply to one of them closes it.
-    func greeting(name: String, scripts: [RedisScript]) -> [RedisCommand] {
+    func handshake(name: String, scripts: [RedisScript]) -> [RedisCommand] {
         var hello: [RedisArgument] = ["3"]
         if let password { hello += ["AUTH", .text(user ?? "default"), .text(password)] }
         var commands = [RedisCommand("HELLO", hello + ["SETNAME", .text(name)])]

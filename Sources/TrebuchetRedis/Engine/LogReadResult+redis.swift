@@ -6,14 +6,14 @@ extension LogReadResult {
         guard words.count >= 6, words.count % 3 == 0, let top = LogPosition(offset: words[1], fence: words[2]),
             let snapAt = LogPosition(offset: words[3], fence: words[4]), let snapshot = words[5].bytes
         else { return nil }
-        let beginning: Start
+        let start: Start
         var last: UInt64
         if words[0].isText("resumed"), let position {
-            (beginning, last) = (.resumed, position.offset)
+            (start, last) = (.resumed, position.offset)
         } else if words[0].isText("snapshot") {
-            (beginning, last) = (.snapshot(ClusterLogSnapshot(snapAt, snapshot)), snapAt.offset)
+            (start, last) = (.snapshot(ClusterLogSnapshot(snapAt, snapshot)), snapAt.offset)
         } else if words[0].isText("start") {
-            (beginning, last) = (.start, 0)
+            (start, last) = (.start, 0)
         } else {
             return nil
         }
@@ -30,7 +30,7 @@ extension LogReadResult {
         }
         // A result without entries must end at the top; otherwise the log has lost some.
         guard !entries.isEmpty || last == top.offset else { return nil }
-        self.init(beginning, entries, head: top)
+        self.init(start, entries, head: top)
     }
 }
 

@@ -93,9 +93,9 @@ extension RedisEngine {
                 EngineScripts.tableNews, [keys.part(.state, of: table), keys.part(.news, of: table)],
                 [.text(String(number ?? 0)), .integer(Int64(max(1, limit)))]
             ).elements ?? []
-        guard words.count >= 4, words.count % 2 == 0, let life = words[0].text,
+        guard words.count >= 4, words.count % 2 == 0, let incarnation = words[0].text,
             let top = words[1].number.flatMap({ UInt64(exactly: $0) }),
-            let cut = words[2].number.flatMap({ UInt64(exactly: $0) })
+            let truncatedThrough = words[2].number.flatMap({ UInt64(exactly: $0) })
         else { throw Self.damaged("table '\(table)'") }
         var items: [TableChangeFeed.Item] = []
         for index in stride(from: 4, to: words.count, by: 2) {
@@ -105,7 +105,8 @@ extension RedisEngine {
             items.append(TableChangeFeed.Item(number, bytes))
         }
         return TableChangeFeed(
-            tableIncarnation: life.isEmpty ? nil : life, head: top, truncatedThrough: cut, items,
+            tableIncarnation: incarnation.isEmpty ? nil : incarnation, head: top, truncatedThrough: truncatedThrough,
+            items,
             isComplete: words[3].number == 1)
     }
 

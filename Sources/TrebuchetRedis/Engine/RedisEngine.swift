@@ -386,7 +386,7 @@ public final class RedisEngine: ClusterEngine {
 private final class EngineSubscription: ClusterSubscription {
     private let subscription: any RedisCancellable
 
-    init(_ held: any RedisCancellable) { self.subscription = held }
+    init(_ subscription: any RedisCancellable) { self.subscription = subscription }
 
     func cancel() { subscription.cancel() }
 }

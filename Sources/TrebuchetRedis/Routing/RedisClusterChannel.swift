@@ -39,12 +39,12 @@ final class RedisClusterChannel: RedisCancellable {
     func start() async throws(RedisError) { try await listen(state.withLock { $0.number }) }
 
     func cancel() {
-        let held = state.withLock { state in
+        let subscription = state.withLock { state in
             state.isOver = true
             state.number += 1
             return state.subscription.take()
         }
-        held?.cancel()
+        subscription?.cancel()
     }
 
     /// Moves to the node that owns the channel according to a new map.
@@ -57,13 +57,13 @@ final class RedisClusterChannel: RedisCancellable {
     }
 
     private func listen(_ number: Int) async throws(RedisError) {
-        let (held, endpoint) = try await join { [weak self] in self?.receive($0, number) }
+        let (subscription, endpoint) = try await join { [weak self] in self?.receive($0, number) }
         let isWanted = state.withLock { state in
             guard state.number == number, !state.isOver else { return false }
-            (state.subscription, state.endpoint, state.failures) = (held, endpoint, 0)
+            (state.subscription, state.endpoint, state.failures) = (subscription, endpoint, 0)
             return true
         }
-        if !isWanted { held.cancel() }
+        if !isWanted { subscription.cancel() }
     }
 
     private func receive(_ event: RedisChannelEvent, _ number: Int) {
@@ -84,13 +84,13 @@ final class RedisClusterChannel: RedisCancellable {
 
     /// Leaves the node and subscribes at the next, with retries.
     private func move(from number: Int) {
-        let (next, held): (Int?, RedisSubscription?) = state.withLock { state in
+        let (next, subscription): (Int?, RedisSubscription?) = state.withLock { state in
             guard state.number == number, !state.isOver else { return (nil, nil) }
             state.number += 1
             state.endpoint = nil
             return (state.number, state.subscription.take())
         }
-        held?.cancel()
+        subscription?.cancel()
         if let next { attempt(next) }
     }
 

@@ -169,18 +169,18 @@ final class RedisClusterRoute: RedisRoute {
                 failure = error
             }
         }
-        let (gone, channels) = state.withLock { state -> ([Node], [RedisClusterChannel]) in
+        let (removed, channels) = state.withLock { state -> ([Node], [RedisClusterChannel]) in
             state.reading = nil
             state.channels = state.channels.filter { $0.value.channel != nil }
             guard let found else { return ([], []) }
             state.map = found
-            let kept = Set(found.endpoints).union(url.endpoints)
-            let gone = state.nodes.filter { !kept.contains($0.key) }
-            for endpoint in gone.keys { state.nodes[endpoint] = nil }
-            return (Array(gone.values), state.channels.values.compactMap(\.channel))
+            let known = Set(found.endpoints).union(url.endpoints)
+            let removed = state.nodes.filter { !known.contains($0.key) }
+            for endpoint in removed.keys { state.nodes[endpoint] = nil }
+            return (Array(removed.values), state.channels.values.compactMap(\.channel))
         }
         for channel in channels { channel.follow(found?[channel.slot]) }
-        for node in gone { node.close() }
+        for node in removed { node.close() }
         return found == nil ? failure : nil
     }
 

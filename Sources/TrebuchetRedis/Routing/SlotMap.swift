@@ -2,7 +2,7 @@
 struct SlotMap: Equatable, Sendable {
     private(set) var endpoints: [RedisURL.Endpoint] = []
     /// Indices in `endpoints`; -1 for a slot without a known node.
-    private var places = [Int32](repeating: -1, count: HashSlot.count)
+    private var endpointIndices = [Int32](repeating: -1, count: HashSlot.count)
 
     init() {}
 
@@ -16,19 +16,21 @@ struct SlotMap: Equatable, Sendable {
             else { return nil }
             // A node that does not know its own host name omits it.
             let host = node[0].text.flatMap { $0.isEmpty || $0.utf8.elementsEqual("?".utf8) ? nil : $0 } ?? asked.host
-            let place = index(of: RedisURL.Endpoint(host: host, port: Int(port)))
-            for slot in Int(first)...Int(last) { places[slot] = place }
+            let index = index(of: RedisURL.Endpoint(host: host, port: Int(port)))
+            for slot in Int(first)...Int(last) { endpointIndices[slot] = index }
         }
     }
 
     var isEmpty: Bool { endpoints.isEmpty }
 
-    subscript(slot: Int) -> RedisURL.Endpoint? { places[slot] < 0 ? nil : endpoints[Int(places[slot])] }
+    subscript(slot: Int) -> RedisURL.Endpoint? {
+        endpointIndices[slot] < 0 ? nil : endpoints[Int(endpointIndices[slot])]
+    }
 
-    mutating func set(_ slot: Int, _ endpoint: RedisURL.Endpoint) { places[slot] = index(of: endpoint) }
+    mutating func set(_ slot: Int, _ endpoint: RedisURL.Endpoint) { endpointIndices[slot] = index(of: endpoint) }
 
     private mutating func index(of endpoint: RedisURL.Endpoint) -> Int32 {
-        if let place = endpoints.firstIndex(of: endpoint) { return Int32(place) }
+        if let index = endpoints.firstIndex(of: endpoint) { return Int32(index) }
         endpoints.append(endpoint)
         return Int32(endpoints.count - 1)
     }

@@ -37,14 +37,14 @@ struct AdminSocketFile {
 
     /// Listens at a path. The socket of a dead server is replaced. A listening socket is an error, and so is any other file: a
     /// regular file, a link, or a socket of another user.
-    init(listeningAt given: String) throws(AdminSocketError) {
-        let path = try Self.resolve(given)
+    init(listeningAt argument: String) throws(AdminSocketError) {
+        let path = try Self.resolve(argument)
         // Another server that starts here must wait until this one listens; otherwise it would take this one for dead.
         let lock = path + ".lock"
-        let held = try Self.acquire(lock)
+        let lockDescriptor = try Self.acquire(lock)
         defer {
             unlink(lock)
-            close(held)
+            close(lockDescriptor)
         }
         try Self.clear(path)
         let descriptor = try Self.socket()
@@ -108,14 +108,14 @@ struct AdminSocketFile {
     }
 
     /// Returns the path with the links in its folder resolved.
-    private static func resolve(_ given: String) throws(AdminSocketError) -> String {
-        let parts = given.split(separator: "/", omittingEmptySubsequences: false)
+    private static func resolve(_ argument: String) throws(AdminSocketError) -> String {
+        let parts = argument.split(separator: "/", omittingEmptySubsequences: false)
         let name = parts.last.map(String.init) ?? ""
-        guard !["", ".", ".."].contains(name), !given.utf8.contains(0) else {
-            throw AdminSocketError("'\(given)' is not a socket path")
+        guard !["", ".", ".."].contains(name), !argument.utf8.contains(0) else {
+            throw AdminSocketError("'\(argument)' is not a socket path")
         }
         let parent = parts.count > 1 ? parts.dropLast().joined(separator: "/") + "/" : "."
-        guard let real = realpath(parent, nil) else { throw .failed("finding the folder of", given) }
+        guard let real = realpath(parent, nil) else { throw .failed("finding the folder of", argument) }
         defer { free(real) }
         let folder = String(cString: real)
         let path = (folder == "/" ? "" : folder) + "/" + name

@@ -61,7 +61,7 @@ extension AuthError: LocalizedError, CustomStringConvertible {
                 : "wrong code; \(triesLeft.counted("attempt")) left"
         case .noCode: "no valid code for this address; request another code"
         case .mailNotSent: "the code could not be sent; try again later"
-        case .sessionEnded(let why): "the session has ended: \(why); sign in again"
+        case .sessionEnded(let reason): "the session has ended: \(reason); sign in again"
         case .notSignedIn: "not signed in"
         case .noSuchSession: "the account does not have this session"
         case .notFresh: "sign in again first; to delete the account, a code sent to its address also suffices"
@@ -70,7 +70,7 @@ extension AuthError: LocalizedError, CustomStringConvertible {
         case .invalidLabel:
             "a label must be a string of at most \(SessionInfo.maximumLabelLength) bytes without control characters"
         case .unknownProvider: "unknown provider"
-        case .invalidToken(let why): "the token was not accepted: \(why)"
+        case .invalidToken(let reason): "the token was not accepted: \(reason)"
         case .providerUnavailable: "the provider is temporarily unavailable; try again later"
         case .limitReached(let limit): "the server has reached its limit '\(limit)'; try again later"
         case .unavailable: "accounts are temporarily unavailable; try again later"

@@ -75,15 +75,15 @@ final class ServiceActors<Part: ServiceActor>: Sendable {
 
     /// Registers a created actor under its reserved name.
     ///
-    /// - Parameter look: called once after `time`, because the caller that caused the activation may never call the actor.
+    /// - Parameter check: called once after `time`, because the caller that caused the activation may never call the actor.
     func register(
-        _ part: Part, as name: String, after time: Duration, _ look: @escaping @Sendable (isolated Part) -> Void
+        _ part: Part, as name: String, after time: Duration, _ check: @escaping @Sendable (isolated Part) -> Void
     ) {
         // Even without the reservation, which the end of an earlier actor of the name may have released.
         actors.withLock { $0[ByteText(name)] = Weak(actor: part) }
         Task { [weak part] in
             try? await Task.sleep(for: time)
-            await part?.whenLocal(look)
+            await part?.whenLocal(check)
         }
     }
 
@@ -94,12 +94,12 @@ final class ServiceActors<Part: ServiceActor>: Sendable {
 
     /// Deactivates an unused actor, unless a caller starts to use it meanwhile.
     ///
-    /// - Parameter gone: called when the actor is deactivated.
-    func deactivateActor(_ part: Part, _ name: String, _ gone: @escaping @Sendable () -> Void = {}) async {
+    /// - Parameter onDeactivation: called when the actor is deactivated.
+    func deactivateActor(_ part: Part, _ name: String, _ onDeactivation: @escaping @Sendable () -> Void = {}) async {
         await server?.deactivateActor(part, named: "\(service)/\(name)", if: { $0.isUnused }) { part, goes in
             part.deactivationDidFinish(goes)
             guard goes else { return }
-            gone()
+            onDeactivation()
             self.releaseName(name, of: part)
         }
     }

@@ -44,8 +44,8 @@ struct LocatedJSON {
 
     private static func syntaxError(_ error: any Error, at offset: Int) -> SyntaxError {
         var message = (error as? EnvelopeError)?.message ?? "\(error)"
-        let place = " at byte \(offset)"
-        if message.hasSuffix(place) { message.removeLast(place.count) }
+        let suffix = " at byte \(offset)"
+        if message.hasSuffix(suffix) { message.removeLast(suffix.count) }
         return SyntaxError(offset: offset, message: message)
     }
 

@@ -13,8 +13,8 @@ public struct RuleProblem: Sendable, Hashable, CustomStringConvertible {
 
     /// The text form: `rules.json:12: collections.todos.update: 'usr' is no role; did you mean 'user'?`
     public var description: String {
-        let place = [line, column].compactMap(\.self).map { ":\($0)" }.joined()
-        return "\(file)\(place): \(member.map { $0.isEmpty ? "" : "\($0): " } ?? "")\(message)"
+        let position = [line, column].compactMap(\.self).map { ":\($0)" }.joined()
+        return "\(file)\(position): \(member.map { $0.isEmpty ? "" : "\($0): " } ?? "")\(message)"
     }
 }
 

@@ -12,11 +12,11 @@ struct RuleReader {
     private static let maximumEntries = 1_000
 
     private var found: [(offset: Int, member: String, message: String)] = []
-    private var untold = 0
+    private var unreportedCount = 0
     private var roles: [String] = []
     private var knownRoles = Set(RoleSet.words)
     /// The positions of entries by member: `collections.todos`.
-    private var places: [String: Int] = [:]
+    private var offsets: [String: Int] = [:]
 
     init(_ text: [UInt8], file: String) {
         self.text = text
@@ -26,7 +26,7 @@ struct RuleReader {
     // MARK: Problems
 
     mutating func recordError(_ offset: Int, _ member: String, _ message: @autoclosure () -> String) {
-        guard found.count < Self.maximumProblems else { return untold += 1 }
+        guard found.count < Self.maximumProblems else { return unreportedCount += 1 }
         found.append((offset, member, message()))
     }
 
@@ -44,7 +44,7 @@ struct RuleReader {
         return RuleProblem(file: file, line: line(offset), column: column, member: nil, message: error.message)
     }
 
-    mutating func book() throws(RulesFileError) -> RulesFile {
+    mutating func rulesFile() throws(RulesFileError) -> RulesFile {
         let root: LocatedJSON
         do throws(LocatedJSON.SyntaxError) {
             if let wrong = Self.firstNoText(text) {
@@ -54,18 +54,18 @@ struct RuleReader {
         } catch {
             throw RulesFileError(problems: [problem(error)])
         }
-        var book = book(root)
+        var rulesFile = rulesFile(root)
         guard found.isEmpty else {
             throw RulesFileError(problems: problems)
         }
-        book.warnings = book.traps.map { trap in
-            (places[trap.member] ?? 0, trap)
+        rulesFile.warnings = rulesFile.traps.map { trap in
+            (offsets[trap.member] ?? 0, trap)
         }.sorted { $0.0 < $1.0 }.prefix(Self.maximumWarnings).map { offset, trap in
             RuleProblem(
                 file: file, line: line(offset), column: nil, member: Self.excerpt(of: trap.member),
                 message: trap.message)
         }
-        return book
+        return rulesFile
     }
 
     /// The problems in the order of their lines. Lines are counted in one pass.
@@ -77,8 +77,9 @@ struct RuleReader {
             counted = offset
             problems.append(RuleProblem(file: file, line: line, column: nil, member: member, message: message))
         }
-        guard untold > 0 else { return problems }
-        let rest = RuleProblem(file: file, line: nil, column: nil, member: nil, message: untold.counted("more problem"))
+        guard unreportedCount > 0 else { return problems }
+        let rest = RuleProblem(
+            file: file, line: nil, column: nil, member: nil, message: unreportedCount.counted("more problem"))
         return problems + [rest]
     }
 
@@ -89,7 +90,7 @@ struct RuleReader {
         return lines.first { String(validating: $0, as: UTF8.self) == nil }?.startIndex
     }
 
-    private mutating func book(_ root: LocatedJSON) -> RulesFile {
+    private mutating func rulesFile(_ root: LocatedJSON) -> RulesFile {
         let members = members(of: root, "", ["roles", "collections", "rooms"])
         // First, because entries refer to roles.
         roles = members["roles"].map { declaredRoles($0) } ?? []
@@ -155,7 +156,7 @@ struct RuleReader {
                     "'\(Self.excerpt(of: member.name))' is not a valid name; use letters, digits, -, _ and ., and * for any"
                 )
             }
-            places["\(path).\(member.name)"] = member.offset
+            offsets["\(path).\(member.name)"] = member.offset
             return make(&self, NamePattern(member.name), member.value, "\(path).\(Self.excerpt(of: member.name))")
         }
     }

@@ -43,7 +43,7 @@ extension RulesFile {
     /// - Parameter file: the file name for problems.
     public init(json text: [UInt8], file: String = "rules") throws(RulesFileError) {
         var reader = RuleReader(text.withoutByteOrderMark, file: file)
-        self = try reader.book()
+        self = try reader.rulesFile()
     }
 
     /// The default rules, written as a rules file.

@@ -18,31 +18,31 @@ extension Array: ReadableArray where Element: Decodable {
 struct ArrayTypeCache: ~Copyable {
     private static let capacity = 32
 
-    private let places: UnsafeMutablePointer<(type: ObjectIdentifier?, array: (any ReadableArray.Type)?)>
+    private let slots: UnsafeMutablePointer<(type: ObjectIdentifier?, array: (any ReadableArray.Type)?)>
 
     init() {
-        places = .allocate(capacity: Self.capacity)
-        places.initialize(repeating: (nil, nil), count: Self.capacity)
+        slots = .allocate(capacity: Self.capacity)
+        slots.initialize(repeating: (nil, nil), count: Self.capacity)
     }
 
     // The entries are addresses of types, which need no release.
-    deinit { places.deallocate() }
+    deinit { slots.deallocate() }
 
     @inline(__always)
     func array<Value>(_ type: Value.Type) -> (any ReadableArray.Type)? {
         let name = ObjectIdentifier(type)
         // Types are aligned to eight bytes.
-        let place = places + name.shortHash(bits: 5)
-        if place.pointee.type == name { return place.pointee.array }
-        return withCachedType(type, place)
+        let slot = slots + name.shortHash(bits: 5)
+        if slot.pointee.type == name { return slot.pointee.array }
+        return withCachedType(type, slot)
     }
 
     @inline(never)
     private func withCachedType<Value>(
-        _ type: Value.Type, _ place: UnsafeMutablePointer<(type: ObjectIdentifier?, array: (any ReadableArray.Type)?)>
+        _ type: Value.Type, _ slot: UnsafeMutablePointer<(type: ObjectIdentifier?, array: (any ReadableArray.Type)?)>
     ) -> (any ReadableArray.Type)? {
-        place.pointee = (ObjectIdentifier(type), type as? any ReadableArray.Type)
-        return place.pointee.array
+        slot.pointee = (ObjectIdentifier(type), type as? any ReadableArray.Type)
+        return slot.pointee.array
     }
 }
 

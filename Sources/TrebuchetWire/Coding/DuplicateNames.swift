@@ -12,13 +12,13 @@ enum DuplicateNames {
         }
         guard !cuts.isEmpty else { return }
         buffer.truncate(to: start)
-        var taken = 0
+        var copied = 0
         // Cuts may be nested, because an object is searched before it is cut itself.
-        for cut in cuts.sorted(by: { $0.lowerBound < $1.lowerBound }) where cut.upperBound > taken {
-            if cut.lowerBound > taken { buffer.append(Array(text[taken..<cut.lowerBound])) }
-            taken = cut.upperBound
+        for cut in cuts.sorted(by: { $0.lowerBound < $1.lowerBound }) where cut.upperBound > copied {
+            if cut.lowerBound > copied { buffer.append(Array(text[copied..<cut.lowerBound])) }
+            copied = cut.upperBound
         }
-        buffer.append(Array(text[taken...]))
+        buffer.append(Array(text[copied...]))
     }
 
     /// The search for ranges to cut.

@@ -130,27 +130,27 @@ extension JSONReader {
     func integer<Integer: FixedWidthInteger>(_ type: Integer.Type, _ mark: Int) throws -> Integer {
         guard isNumber(mark) else { throw mismatch(type, mark) }
         if let short = JSONNumber.int(bytes(mark)), let value = Integer(exactly: short) { return value }
-        guard let value = JSONNumber.integer(type, bytes(mark)) else { throw misfit(type, mark) }
+        guard let value = JSONNumber.integer(type, bytes(mark)) else { throw typeMismatch(type, mark) }
         return value
     }
 
     func double(_ mark: Int) throws -> Double {
         guard isNumber(mark) else { throw mismatch(Double.self, mark) }
         if let short = JSONNumber.shortDouble(bytes(mark)) { return short }
-        guard let value = JSONNumber.double(bytes(mark)) else { throw misfit(Double.self, mark) }
+        guard let value = JSONNumber.double(bytes(mark)) else { throw typeMismatch(Double.self, mark) }
         return value
     }
 
     func float(_ mark: Int) throws -> Float {
         guard isNumber(mark) else { throw mismatch(Float.self, mark) }
-        guard let value = JSONNumber.float(bytes(mark)) else { throw misfit(Float.self, mark) }
+        guard let value = JSONNumber.float(bytes(mark)) else { throw typeMismatch(Float.self, mark) }
         return value
     }
 
     private func decimal(_ mark: Int) throws -> Decimal {
         guard isNumber(mark) else { throw mismatch(Decimal.self, mark) }
         let text = String(decoding: bytes(mark), as: UTF8.self)
-        guard let value = Decimal(string: text), !value.isNaN else { throw misfit(Decimal.self, mark) }
+        guard let value = Decimal(string: text), !value.isNaN else { throw typeMismatch(Decimal.self, mark) }
         return value
     }
 
@@ -178,7 +178,7 @@ extension JSONReader {
     }
 
     /// Returns the error for a number that the type cannot represent.
-    private func misfit(_ type: any Any.Type, _ mark: Int) -> DecodingError {
+    private func typeMismatch(_ type: any Any.Type, _ mark: Int) -> DecodingError {
         let path = path(to: mark)
         let text =
             if !path.isEmpty {

@@ -137,9 +137,9 @@ extension JSONWriter {
         return step(frame.kind == .object, lastPlace(of: frame) + (frame.kind == .array ? firstIndex(top) : 0))
     }
 
-    private func step(_ isNamed: Bool, _ place: Int) -> any CodingKey {
-        guard isNamed else { return JSONStep(index: place) }
-        let name = writtenName(at: place)
+    private func step(_ isNamed: Bool, _ index: Int) -> any CodingKey {
+        guard isNamed else { return JSONStep(index: index) }
+        let name = writtenName(at: index)
         return JSONStep(stringValue: JSONString.text(name, isEscaped: name.contains(0x5C)))
     }
 

@@ -85,8 +85,8 @@ final class JSONWriter {
 
     private func writeRoot<Value: Encodable>(_ value: Value) throws {
         if try writeKnown(value) { return }
-        let place = push(isScope: true)
-        try value.encode(to: ValueEncoder(place))
+        let position = push(isScope: true)
+        try value.encode(to: ValueEncoder(position))
         while top > 0 { closeLoose() }
         guard frames[0].kind != .empty else {
             throw EncodingError.invalidValue(

@@ -29,9 +29,9 @@ struct JSONWriterPosition {
 
     /// Starts a nested value that lives as long as this position; its name or comma is written already.
     func nested(_ writer: JSONWriter, _ kind: JSONFrame.Kind) -> JSONWriterPosition {
-        let place = writer.push(isScope: false)
+        let position = writer.push(isScope: false)
         if kind != .empty { writer.open(kind) }
-        return place
+        return position
     }
 
     /// The number of members or elements.

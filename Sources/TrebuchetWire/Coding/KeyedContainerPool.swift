@@ -10,16 +10,16 @@ protocol PooledContainerState: AnyObject {
 /// costs more than most members.
 ///
 /// The pool owns its memory, behind a pointer like the tape.
-struct KeyedContainerPool<Place: PooledContainerState>: ~Copyable {
+struct KeyedContainerPool<State: PooledContainerState>: ~Copyable {
     /// A pooled container, which this object retains.
     final class PooledContainer {
         /// Returns the container. The caller knows its key type; the function has the same representation for all of them.
-        let give: () -> Place.Container
-        let place: Place
+        let give: () -> State.Container
+        let state: State
 
-        fileprivate init(_ give: @escaping () -> Place.Container, _ place: Place) {
+        fileprivate init(_ give: @escaping () -> State.Container, _ state: State) {
             self.give = give
-            self.place = place
+            self.state = state
         }
     }
 
@@ -27,7 +27,7 @@ struct KeyedContainerPool<Place: PooledContainerState>: ~Copyable {
     private struct Entry {
         var keys: ObjectIdentifier?
         var container: PooledContainer?
-        /// The container's box from the standard library. `kept` retains it, so it has one reference while it is unused.
+        /// The container's box from the standard library. `pooled` retains it, so it has one reference while it is unused.
         var box: Unmanaged<AnyObject>?
 
         @inline(__always)
@@ -69,20 +69,20 @@ struct KeyedContainerPool<Place: PooledContainerState>: ~Copyable {
     }
 
     /// Adds a new container to the pool if there is space.
-    mutating func insert<Container>(_ container: Container, _ place: Place, _ keys: ObjectIdentifier) {
+    mutating func insert<Container>(_ container: Container, _ state: State, _ keys: ObjectIdentifier) {
         let index = keys.shortHash(bits: Self.bits)
         let entry = entries + index
         // The standard library's container is a reference to a box and nothing else. If that ever changes, containers are not
         // pooled.
         guard MemoryLayout<Container>.size == MemoryLayout<AnyObject>.size,
             entry.pointee.box == nil || entry.pointee.isFree()
-        else { return place.retainOwner() }
+        else { return state.retainOwner() }
         // Both functions return their result indirectly, so they have the same representation. The result is only requested as
         // its own type.
-        let give = unsafeBitCast(Self.giver(of: container), to: (() -> Place.Container).self)
+        let give = unsafeBitCast(Self.giver(of: container), to: (() -> State.Container).self)
         // The size check above ensures that it is a reference.
         let box = unsafeBitCast(container, to: Unmanaged<AnyObject>.self)
-        entry.pointee = Entry(keys: keys, container: PooledContainer(give, place), box: box)
+        entry.pointee = Entry(keys: keys, container: PooledContainer(give, state), box: box)
         used |= 1 << UInt32(truncatingIfNeeded: index)
     }
 
@@ -96,7 +96,7 @@ struct KeyedContainerPool<Place: PooledContainerState>: ~Copyable {
             let entry = entries + used.trailingZeroBitCount
             used &= used &- 1
             guard !entry.pointee.isFree() else { continue }
-            entry.pointee.container?.place.retainOwner()
+            entry.pointee.container?.state.retainOwner()
             entry.pointee = Entry()
         }
     }
@@ -122,20 +122,20 @@ final class KeyedDecodingState: PooledContainerState {
 extension JSONReader {
     @inline(__always)
     func container<Key: CodingKey>(_ type: Key.Type, _ mark: Int) -> KeyedDecodingContainer<Key> {
-        guard let kept = keyed.dequeue(ObjectIdentifier(type)) else { return newContainer(type, mark) }
-        return kept._withUnsafeGuaranteedRef { kept in
-            kept.place.reader = .passUnretained(self)
-            kept.place.mark = mark
+        guard let pooled = keyed.dequeue(ObjectIdentifier(type)) else { return newContainer(type, mark) }
+        return pooled._withUnsafeGuaranteedRef { pooled in
+            pooled.state.reader = .passUnretained(self)
+            pooled.state.mark = mark
             // The entry was stored for this key type, so the function returns exactly this container type.
-            return unsafeBitCast(kept.give, to: (() -> KeyedDecodingContainer<Key>).self)()
+            return unsafeBitCast(pooled.give, to: (() -> KeyedDecodingContainer<Key>).self)()
         }
     }
 
     @inline(never)
     private func newContainer<Key: CodingKey>(_ type: Key.Type, _ mark: Int) -> KeyedDecodingContainer<Key> {
-        let place = KeyedDecodingState(self, mark)
-        let container = KeyedDecodingContainer(KeyedValueDecoder<Key>(state: place))
-        if isPooling { keyed.insert(container, place, ObjectIdentifier(type)) } else { place.retainOwner() }
+        let state = KeyedDecodingState(self, mark)
+        let container = KeyedDecodingContainer(KeyedValueDecoder<Key>(state: state))
+        if isPooling { keyed.insert(container, state, ObjectIdentifier(type)) } else { state.retainOwner() }
         return container
     }
 }
@@ -150,8 +150,8 @@ final class KeyedEncodingState: PooledContainerState {
     var serial: UInt64
     private var retainedWriter: JSONWriter?
 
-    init(_ place: JSONWriterPosition) {
-        (writer, depth, serial) = (.passUnretained(place.writer), place.depth, place.serial)
+    init(_ position: JSONWriterPosition) {
+        (writer, depth, serial) = (.passUnretained(position.writer), position.depth, position.serial)
     }
 
     func retainOwner() { retainedWriter = writer.takeUnretainedValue() }
@@ -161,25 +161,25 @@ extension JSONWriterPosition {
     /// Returns a container for the object that was opened here.
     @inline(__always)
     func container<Key: CodingKey>(_ type: Key.Type) -> KeyedEncodingContainer<Key> {
-        guard let kept = writer.keyed.dequeue(ObjectIdentifier(type)) else { return newContainer(type) }
-        return kept._withUnsafeGuaranteedRef { kept in
-            kept.place.writer = .passUnretained(writer)
-            kept.place.depth = depth
-            kept.place.serial = serial
+        guard let pooled = writer.keyed.dequeue(ObjectIdentifier(type)) else { return newContainer(type) }
+        return pooled._withUnsafeGuaranteedRef { pooled in
+            pooled.state.writer = .passUnretained(writer)
+            pooled.state.depth = depth
+            pooled.state.serial = serial
             // The entry was stored for this key type, so the function returns exactly this container type.
-            return unsafeBitCast(kept.give, to: (() -> KeyedEncodingContainer<Key>).self)()
+            return unsafeBitCast(pooled.give, to: (() -> KeyedEncodingContainer<Key>).self)()
         }
     }
 
     @inline(never)
     private func newContainer<Key: CodingKey>(_ type: Key.Type) -> KeyedEncodingContainer<Key> {
-        let place = KeyedEncodingState(self)
-        let container = KeyedEncodingContainer(KeyedValueEncoder<Key>(at: place))
+        let state = KeyedEncodingState(self)
+        let container = KeyedEncodingContainer(KeyedValueEncoder<Key>(at: state))
         // Only the coder's writer reports its end; others end without notice.
         if writer.isPooling {
-            writer.keyed.insert(container, place, ObjectIdentifier(type))
+            writer.keyed.insert(container, state, ObjectIdentifier(type))
         } else {
-            place.retainOwner()
+            state.retainOwner()
         }
         return container
     }

@@ -7,7 +7,7 @@ internal import Bytes
 struct NameTable {
     /// The slots: a position and a part of the hash of its name, or -1 for an empty slot. Open addressing; at most half of them
     /// are used.
-    private var slots: [(hash: UInt32, place: Int32)]
+    private var slots: [(hash: UInt32, index: Int32)]
     private let seeds: (UInt64, UInt64)
 
     init(capacity: Int) {
@@ -21,27 +21,27 @@ struct NameTable {
 
     /// Adds a name unless it is present. Returns the position of the name in the table. `name` returns the bytes of an added
     /// name.
-    mutating func insert(_ bytes: UnsafeRawBufferPointer, _ place: Int, _ name: (Int) -> UnsafeRawBufferPointer) -> Int
+    mutating func insert(_ bytes: UnsafeRawBufferPointer, _ index: Int, _ name: (Int) -> UnsafeRawBufferPointer) -> Int
     {
         let hash = hash(bytes)
         let slot = slot(of: bytes, hash, name)
-        if slots[slot].place >= 0 { return Int(slots[slot].place) }
-        slots[slot] = (UInt32(truncatingIfNeeded: hash >> 32), Int32(truncatingIfNeeded: place))
-        return place
+        if slots[slot].index >= 0 { return Int(slots[slot].index) }
+        slots[slot] = (UInt32(truncatingIfNeeded: hash >> 32), Int32(truncatingIfNeeded: index))
+        return index
     }
 
     /// Returns the position of a name, or nil.
     func index(of bytes: UnsafeRawBufferPointer, _ name: (Int) -> UnsafeRawBufferPointer) -> Int? {
-        let place = slots[slot(of: bytes, hash(bytes), name)].place
-        return place < 0 ? nil : Int(place)
+        let index = slots[slot(of: bytes, hash(bytes), name)].index
+        return index < 0 ? nil : Int(index)
     }
 
     private func slot(of bytes: UnsafeRawBufferPointer, _ hash: UInt64, _ name: (Int) -> UnsafeRawBufferPointer) -> Int
     {
         let part = UInt32(truncatingIfNeeded: hash >> 32)
         var slot = Int(truncatingIfNeeded: hash) & (slots.count - 1)
-        while slots[slot].place >= 0 {
-            if slots[slot].hash == part, Self.isEqual(name(Int(slots[slot].place)), bytes) { break }
+        while slots[slot].index >= 0 {
+            if slots[slot].hash == part, Self.isEqual(name(Int(slots[slot].index)), bytes) { break }
             slot = (slot + 1) & (slots.count - 1)
         }
         return slot

@@ -2,7 +2,7 @@
 struct ValueEncoder: Encoder {
     let position: JSONWriterPosition
 
-    init(_ place: JSONWriterPosition) { self.position = place }
+    init(_ position: JSONWriterPosition) { self.position = position }
 
     var codingPath: [any CodingKey] { position.codingPath }
     var userInfo: [CodingUserInfoKey: Any] { position.writer.userInfo }

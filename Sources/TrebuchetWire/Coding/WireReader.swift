@@ -275,9 +275,9 @@ public struct _WireReader: ~Copyable {
         var value = Double(whole)
         if cursor.at < cursor.end, cursor.base[cursor.at] == 0x2E {
             cursor.at &+= 1
-            let (fraction, places) = digits(atMost: 15 - count)
-            guard places > 0 else { return nil }
-            let power = JSONNumber.powersOfTen[places]
+            let (fraction, digitCount) = digits(atMost: 15 - count)
+            guard digitCount > 0 else { return nil }
+            let power = JSONNumber.powersOfTen[digitCount]
             value = (Double(whole) * power + Double(fraction)) / power
         }
         guard endsNumber else { return nil }

@@ -28,7 +28,7 @@ struct FilterScalar {
         case 0x22:
             let text = (try? cursor.string()).map { cursor.bytes($0) } ?? UnsafeRawBufferPointer(start: nil, count: 0)
             hasContent = !text.isEmpty
-            kind = .text(JSONString.unescaped(Self.beginning(text)))
+            kind = .text(JSONString.unescaped(Self.prefix(text)))
         case 0x7B, 0x5B:
             cursor.at += 1
             let next = cursor.peek()
@@ -45,7 +45,7 @@ struct FilterScalar {
     }
 
     /// Returns a prefix of a string's escaped bytes that is longer than the value of any condition.
-    private static func beginning(_ text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+    private static func prefix(_ text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         let wanted = 8 * StreamFilter.maximumTextLength
         guard text.count > wanted else { return text }
         var end = 0

@@ -56,20 +56,20 @@ package struct PointerSet: Sendable {
     /// Returns the range of each pointer's target; nil if it does not exist, and for all if the text is not JSON. As with
     /// `JSONPointer.lookup`, a member with a duplicate name is not found.
     package func lookup(in text: UnsafeRawBufferPointer) -> [String: Range<Int>?] {
-        var places = [Range<Int>?](repeating: nil, count: steps.count)
+        var ranges = [Range<Int>?](repeating: nil, count: steps.count)
         var cursor = JSONCursor(text)
         do throws(EnvelopeError) {
-            try find(0, &cursor, 0, &places)
+            try find(0, &cursor, 0, &ranges)
             try cursor.expectEnd()
         } catch {
             return ends.mapValues { _ in nil }
         }
-        return ends.mapValues { places[$0] }
+        return ends.mapValues { ranges[$0] }
     }
 
     /// Moves the cursor past the value that belongs to a node.
     private func find(
-        _ step: Int, _ cursor: inout JSONCursor, _ depth: Int, _ places: inout [Range<Int>?]
+        _ step: Int, _ cursor: inout JSONCursor, _ depth: Int, _ ranges: inout [Range<Int>?]
     ) throws(EnvelopeError) {
         let first = cursor.peek()
         let start = cursor.at
@@ -79,16 +79,16 @@ package struct PointerSet: Sendable {
             guard depth < JSONCursor.maximumDepth else { throw cursor.tooDeep() }
             cursor.at += 1
             if first == 0x7B {
-                try findMembers(step, &cursor, depth, &places)
+                try findMembers(step, &cursor, depth, &ranges)
             } else {
-                try findElements(step, &cursor, depth, &places)
+                try findElements(step, &cursor, depth, &ranges)
             }
         }
-        if steps[step].isWanted { places[step] = start..<cursor.at }
+        if steps[step].isWanted { ranges[step] = start..<cursor.at }
     }
 
     private func findMembers(
-        _ step: Int, _ cursor: inout JSONCursor, _ depth: Int, _ places: inout [Range<Int>?]
+        _ step: Int, _ cursor: inout JSONCursor, _ depth: Int, _ ranges: inout [Range<Int>?]
     ) throws(EnvelopeError) {
         var seen: Set<Int> = []
         var isFirst = true
@@ -98,28 +98,28 @@ package struct PointerSet: Sendable {
                 continue
             }
             if seen.insert(next).inserted {
-                try find(next, &cursor, depth + 1, &places)
+                try find(next, &cursor, depth + 1, &ranges)
             } else {
                 // With a duplicate name the target is ambiguous.
                 _ = try cursor.value(depth: depth + 1)
-                remove(next, &places)
+                remove(next, &ranges)
             }
         }
     }
 
-    private func remove(_ step: Int, _ places: inout [Range<Int>?]) {
-        places[step] = nil
-        for member in steps[step].members { remove(member.next, &places) }
+    private func remove(_ step: Int, _ ranges: inout [Range<Int>?]) {
+        ranges[step] = nil
+        for member in steps[step].members { remove(member.next, &ranges) }
     }
 
     private func findElements(
-        _ step: Int, _ cursor: inout JSONCursor, _ depth: Int, _ places: inout [Range<Int>?]
+        _ step: Int, _ cursor: inout JSONCursor, _ depth: Int, _ ranges: inout [Range<Int>?]
     ) throws(EnvelopeError) {
         var index = 0
         var isFirst = true
         while try cursor.hasElement(&isFirst) {
             if let next = steps[step].elements[index] {
-                try find(next, &cursor, depth + 1, &places)
+                try find(next, &cursor, depth + 1, &ranges)
             } else {
                 _ = try cursor.value(depth: depth + 1)
             }

@@ -2,22 +2,22 @@
 /// client brings from an earlier connection stay unchanged.
 struct LegacyStreamNames {
     /// The first 24 characters of all UUIDs of this connection, which no earlier connection had.
-    private let beginning: [UInt8]
+    private let prefix: [UInt8]
     private static let digits = 12
 
-    init(_ identity: String) { beginning = Array(identity.utf8.dropLast(Self.digits)) }
+    init(_ identity: String) { prefix = Array(identity.utf8.dropLast(Self.digits)) }
 
     func toClient(_ name: [UInt8]) -> [UInt8] {
         if let number = Self.number(name) {
             let text = String(number, radix: 16, uppercase: true)
-            return beginning + [UInt8](repeating: 0x30, count: Self.digits - text.utf8.count) + Array(text.utf8)
+            return prefix + [UInt8](repeating: 0x30, count: Self.digits - text.utf8.count) + Array(text.utf8)
         }
         return name.first == Self.mark && Self.looksLikeServers(name) ? Array(name.dropFirst()) : name
     }
 
     func toServer(_ name: [UInt8]) -> [UInt8] {
-        if name.starts(with: beginning), name.count == beginning.count + Self.digits,
-            let number = UInt64(String(decoding: name.dropFirst(beginning.count), as: UTF8.self), radix: 16)
+        if name.starts(with: prefix), name.count == prefix.count + Self.digits,
+            let number = UInt64(String(decoding: name.dropFirst(prefix.count), as: UTF8.self), radix: 16)
         {
             return Array("s\(number)".utf8)
         }

@@ -19,7 +19,7 @@ struct ArrayDiffCursor {
     private var before: ArraySlice<Range<Int>>
     private var after: ArraySlice<Range<Int>>
     /// The last position of each element, computed on demand.
-    private var places: (before: [JSONName: Int], after: [JSONName: Int])?
+    private var indices: (before: [JSONName: Int], after: [JSONName: Int])?
 
     init(before: ArraySlice<Range<Int>>, after: ArraySlice<Range<Int>>) {
         self.before = before
@@ -44,11 +44,11 @@ struct ArrayDiffCursor {
         let oldKey = Self.key(oldBytes)
         let newKey = Self.key(newBytes)
         if oldKey == newKey { return takeBoth(left, right) }
-        let places = places ?? (Self.places(before, old), Self.places(after, new))
-        self.places = places
+        let indices = indices ?? (Self.indices(before, old), Self.indices(after, new))
+        self.indices = indices
         // The distance of each element in the other array, if it is still ahead.
-        let oldDistance = places.after[oldKey].map { $0 - after.startIndex }.flatMap { $0 > 0 ? $0 : nil }
-        let newDistance = places.before[newKey].map { $0 - before.startIndex }.flatMap { $0 > 0 ? $0 : nil }
+        let oldDistance = indices.after[oldKey].map { $0 - after.startIndex }.flatMap { $0 > 0 ? $0 : nil }
+        let newDistance = indices.before[newKey].map { $0 - before.startIndex }.flatMap { $0 > 0 ? $0 : nil }
         switch (oldDistance, newDistance) {
         case (nil, nil): return takeBoth(left, right)
         case (let oldDistance?, let newDistance?) where oldDistance > newDistance: return takeOld()
@@ -73,12 +73,12 @@ struct ArrayDiffCursor {
         return .insert(right)
     }
 
-    private static func places(_ elements: ArraySlice<Range<Int>>, _ text: UnsafeRawBufferPointer) -> [JSONName: Int] {
-        var places = Dictionary<JSONName, Int>(minimumCapacity: elements.count)
+    private static func indices(_ elements: ArraySlice<Range<Int>>, _ text: UnsafeRawBufferPointer) -> [JSONName: Int] {
+        var indices = Dictionary<JSONName, Int>(minimumCapacity: elements.count)
         for index in elements.indices {
-            places[key(UnsafeRawBufferPointer(rebasing: text[elements[index]]))] = index
+            indices[key(UnsafeRawBufferPointer(rebasing: text[elements[index]]))] = index
         }
-        return places
+        return indices
     }
 
     /// Returns the identity of an element.

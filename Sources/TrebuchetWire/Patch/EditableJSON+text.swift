@@ -9,15 +9,15 @@ extension EditableJSON {
     }
 
     /// Returns the part at a position, converted to text if it is open: two positions must not share an open container.
-    mutating func closed(_ place: Location) throws(JSONPatchError) -> EditableJSONValue {
-        let part = part(at: place)
+    mutating func closed(_ location: Location) throws(JSONPatchError) -> EditableJSONValue {
+        let part = part(at: location)
         guard part.container != nil else { return part }
         let size = try size(of: part)
         try spend(size)
         let text = newText(count: size)
         write(part, to: text)
         let closed = EditableJSONValue(UnsafeRawBufferPointer(text))
-        set(place, closed)
+        set(location, closed)
         return closed
     }
 

@@ -95,15 +95,15 @@ struct EditableJSON: ~Copyable {
         case part(index: Int, container: Int)
     }
 
-    func part(at place: Location) -> EditableJSONValue {
-        switch place {
+    func part(at location: Location) -> EditableJSONValue {
+        switch location {
         case .root: root
         case .part(let index, let container): containers[container].parts[index]
         }
     }
 
-    mutating func set(_ place: Location, _ part: EditableJSONValue) {
-        switch place {
+    mutating func set(_ location: Location, _ part: EditableJSONValue) {
+        switch location {
         case .root: root = part
         case .part(let index, let container): containers[container].parts[index] = part
         }
@@ -118,18 +118,18 @@ struct EditableJSON: ~Copyable {
 
     /// Returns the number of the container that the last token of a path refers to, opened like all containers above it.
     private mutating func parent(of path: JSONPointer) throws(JSONPatchError) -> Int {
-        var place = Location.root
+        var location = Location.root
         for depth in path.tokens.indices {
-            var part = part(at: place)
+            var part = part(at: location)
             if part.container == nil {
                 try spend(part.count)
                 part = try open(part, towards: path, depth: depth)
-                set(place, part)
+                set(location, part)
             }
             guard let container = part.container else { throw Self.missing(path) }
             if depth == path.tokens.count - 1 { return container }
             guard let index = try containers[container].index(of: path.tokens[depth]) else { throw Self.missing(path) }
-            place = .part(index: index, container: container)
+            location = .part(index: index, container: container)
         }
         preconditionFailure("the whole document has no parent")
     }

@@ -49,10 +49,11 @@ extension JSONDifference {
         {
             end += 1
         }
-        var walk = ArrayDiffCursor(before: before[start..<before.count - end], after: after[start..<after.count - end])
+        var cursor = ArrayDiffCursor(
+            before: before[start..<before.count - end], after: after[start..<after.count - end])
         // The index of the next element in the array after the previous operations.
         var index = span.frame.index + start
-        while let step = walk.next(old, new) {
+        while let step = cursor.next(old, new) {
             switch step {
             case .same: index += 1
             case .change(let old, let new):

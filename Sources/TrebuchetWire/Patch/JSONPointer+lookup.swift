@@ -6,9 +6,9 @@ extension JSONPointer {
     package func lookup(in text: UnsafeRawBufferPointer) -> Range<Int>? {
         var cursor = JSONCursor(text)
         do throws(EnvelopeError) {
-            let place = try find(0, &cursor)
+            let range = try find(0, &cursor)
             try cursor.expectEnd()
-            return place
+            return range
         } catch {
             return nil
         }

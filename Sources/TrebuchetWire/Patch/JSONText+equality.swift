@@ -76,22 +76,22 @@ extension JSONText {
     private static func hasEqualRest(
         _ name: ByteRange, _ one: inout JSONCursor, _ otherName: ByteRange, _ other: inout JSONCursor, _ depth: Int
     ) throws(EnvelopeError) -> Bool {
-        var places: [JSONName: Int] = [:]
+        var offsets: [JSONName: Int] = [:]
         var isFirst = false
         var next: ByteRange? = name
         while let name = next {
-            guard places.updateValue(one.at, forKey: JSONName(name, in: one)) == nil else { return false }
+            guard offsets.updateValue(one.at, forKey: JSONName(name, in: one)) == nil else { return false }
             _ = try one.value(depth: depth + 1)
             next = try one.name(&isFirst)
         }
         next = otherName
         while let name = next {
-            guard let place = places.removeValue(forKey: JSONName(name, in: other)) else { return false }
+            guard let offset = offsets.removeValue(forKey: JSONName(name, in: other)) else { return false }
             var value = one
-            value.at = place
+            value.at = offset
             guard try isEqual(&value, &other, depth + 1) else { return false }
             next = try other.name(&isFirst)
         }
-        return places.isEmpty
+        return offsets.isEmpty
     }
 }

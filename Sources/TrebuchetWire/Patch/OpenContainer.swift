@@ -6,7 +6,7 @@ struct OpenContainer {
     /// The names of an object's members, in the order of `parts`.
     private(set) var names: [JSONName] = []
     /// The index of each name, or -1 for a duplicate name; created when a large object is searched again.
-    private(set) var places: [JSONName: Int]?
+    private(set) var indices: [JSONName: Int]?
     private var wasSearched = false
     /// The number of members up to which names are searched linearly.
     private static let fewMembers = 16
@@ -25,11 +25,11 @@ struct OpenContainer {
     }
 
     private mutating func memberIndex(of name: JSONName) -> Int? {
-        if wasSearched, places == nil, names.count > Self.fewMembers {
-            places = Dictionary(zip(names, names.indices), uniquingKeysWith: { _, _ in -1 })
+        if wasSearched, indices == nil, names.count > Self.fewMembers {
+            indices = Dictionary(zip(names, names.indices), uniquingKeysWith: { _, _ in -1 })
         }
         wasSearched = true
-        if let places { return places[name] }
+        if let indices { return indices[name] }
         var found: Int?
         for index in names.indices where names[index] == name { found = found == nil ? index : -1 }
         return found
@@ -44,21 +44,21 @@ struct OpenContainer {
 
     /// Appends a member with a new name.
     mutating func append(_ part: EditableJSONValue, named name: JSONName) {
-        places?[name] = parts.count
+        indices?[name] = parts.count
         parts.append(part)
         names.append(name)
     }
 
     mutating func remove(at index: Int) -> EditableJSONValue {
         guard isObject else { return parts.remove(at: index) }
-        guard places != nil else {
+        guard indices != nil else {
             names.remove(at: index)
             return parts.remove(at: index)
         }
         // The last member moves to the index, so that the indices of the others stay valid.
-        places?[names[index]] = nil
-        if index < names.count - 1, let last = names.last, let place = places?[last], place >= 0 {
-            places?[last] = index
+        indices?[names[index]] = nil
+        if index < names.count - 1, let last = names.last, let lastIndex = indices?[last], lastIndex >= 0 {
+            indices?[last] = index
         }
         names.swapAt(index, names.count - 1)
         parts.swapAt(index, parts.count - 1)

@@ -26,13 +26,13 @@ public struct HTTPResponse: Sendable {
     ///
     /// - Parameters:
     ///   - length: the size of the whole body, if more of it follows.
-    ///   - goesOn: whether the connection stays open.
-    func encoded(headOnly: Bool = false, length: Int? = nil, goesOn: Bool = false) -> [UInt8] {
+    ///   - keepsAlive: whether the connection stays open.
+    func encoded(headOnly: Bool = false, length: Int? = nil, keepsAlive: Bool = false) -> [UInt8] {
         var text = "HTTP/1.1 \(status) \(Self.phrase(status))\r\n"
         for field in headers.fields where Self.isSafe(field) { text += "\(field.name): \(field.value)\r\n" }
         // A 101 continues as a WebSocket; it has no body and no end. A 304 has the length of the body that is not sent, or none.
         if status != 101, status != 304 { text += "Content-Length: \(length ?? body.count)\r\n" }
-        if status != 101, !goesOn { text += "Connection: close\r\n" }
+        if status != 101, !keepsAlive { text += "Connection: close\r\n" }
         text += "\r\n"
         return Array(text.utf8) + (headOnly ? [] : body)
     }

@@ -86,8 +86,8 @@ package struct TrustedProxies: Sendable {
     }
 
     private static func range(_ text: String) throws(TransportError) -> Range {
-        func invalid(_ why: String) -> TransportError {
-            TransportError(.addressInvalid, "'\(text)' in the list of trusted proxies \(why)")
+        func invalid(_ reason: String) -> TransportError {
+            TransportError(.addressInvalid, "'\(text)' in the list of trusted proxies \(reason)")
         }
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count <= 2, let address = IPAddress(parts[0]) else {
@@ -98,14 +98,17 @@ package struct TrustedProxies: Sendable {
         let most = isShort ? 32 : 128
         guard parts.count == 2 else { return Range(first: address, bits: 128) }
         guard parts[1].utf8.count <= 3, parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-            let given = Int(parts[1]),
-            given <= most
+            let prefixLength = Int(parts[1]),
+            prefixLength <= most
         else { throw invalid("requires a prefix length up to \(most) after the slash") }
-        guard given > 0 else { throw invalid("contains all addresses, so that any client could forge its address") }
-        let bits = isShort ? given + 96 : given
+        guard prefixLength > 0 else {
+            throw invalid("contains all addresses, so that any client could forge its address")
+        }
+        let bits = isShort ? prefixLength + 96 : prefixLength
         let first = address.prefix(bits)
         guard first == address else {
-            throw invalid("has bits set beyond its prefix length \(given); write \(first)/\(given) or \(parts[0])")
+            throw invalid(
+                "has bits set beyond its prefix length \(prefixLength); write \(first)/\(prefixLength) or \(parts[0])")
         }
         return Range(first: first, bits: bits)
     }

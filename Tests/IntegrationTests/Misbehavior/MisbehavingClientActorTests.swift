@@ -69,7 +69,7 @@ import WebSockets
     }
 
     @Test("a client with a forged identity gets no call of another client")
-    func madeUp() async throws {
+    func inventedNames() async throws {
         let keys = ["a": Principal(id: "Ada"), "b": Principal(id: "Bob")]
         var options = TrebuchetClient.Options()
         options.token = { "a" }

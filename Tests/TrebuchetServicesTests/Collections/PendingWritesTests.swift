@@ -117,30 +117,30 @@ import Trebuchet
             result.revision = revision
             return result
         }
-        func shown(_ pending: PendingWrites, _ result: QueryResult, _ kept: UncertainDocuments) -> JSONValue? {
-            var kept = kept
-            kept.remove(pending)
-            return pending.apply(over: result.documents, .all, seen: result.revision, kept: kept.documents)
+        func shown(_ pending: PendingWrites, _ result: QueryResult, _ uncertain: UncertainDocuments) -> JSONValue? {
+            var uncertain = uncertain
+            uncertain.remove(pending)
+            return pending.apply(over: result.documents, .all, seen: result.revision, uncertain: uncertain.documents)
                 .first?.fields["n"]
         }
         let increment = [DocumentWrite(.increment(id: "1", field: "n", by: .integer(1)))]
         for answersFirst in [true, false] {
             var pending = PendingWrites(client: "c")
-            var kept = UncertainDocuments()
+            var uncertain = UncertainDocuments()
             var newest = result(0, at: 0)
             for number in 1...3 {
                 let expected = JSONValue.integer(Int64(number))
                 _ = try pending.append(increment)
-                #expect(shown(pending, newest, kept) == expected, "shown immediately")
+                #expect(shown(pending, newest, uncertain) == expected, "shown immediately")
                 _ = pending.beginSending()
                 for step in answersFirst ? ["answer", "result"] : ["result", "answer"] {
                     if step == "answer" {
                         pending.settle(MutationOutcome(number: number, revision: number))
                     } else {
-                        kept.retainDocuments(newest, seen: newest.revision, pending)
+                        uncertain.retainDocuments(newest, seen: newest.revision, pending)
                         newest = result(Int64(number), at: number)
                     }
-                    #expect(shown(pending, newest, kept) == expected, "\(number): after the \(step)")
+                    #expect(shown(pending, newest, uncertain) == expected, "\(number): after the \(step)")
                 }
                 // The client learns late that the result contains it.
                 if number == 2 { pending.removeWrites(through: number) }

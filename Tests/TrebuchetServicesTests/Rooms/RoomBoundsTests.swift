@@ -204,7 +204,7 @@ import TrebuchetTesting
         #expect(publication.isSettled == !isTaken)
         if !isTaken {
             #expect(throws: RoomError.payloadTooLarge(bytes: bytes, limit: 512 << 10)) {
-                try publication.outcome.told?.get()
+                try publication.outcome.result?.get()
             }
         }
         #expect(joined.contents.withLock { $0.outbox.count } == (isTaken ? 1 : 0))

@@ -4,11 +4,11 @@ import Foundation
 
 /// Values of many shapes, made from random numbers.
 protocol RandomValue: Codable, Equatable {
-    static func draw(_ draw: inout Draw) -> Self
+    static func draw(_ draw: inout RandomValues) -> Self
 }
 
 /// Random numbers from a seed, and values made of them.
-struct Draw {
+struct RandomValues {
     private var state: UInt64
     /// The remaining nesting depth.
     var depth = 4
@@ -30,13 +30,13 @@ struct Draw {
         return word >> UInt64(below(64))
     }
 
-    mutating func list<Value>(_ value: (inout Draw) -> Value) -> [Value] {
+    mutating func list<Value>(_ value: (inout RandomValues) -> Value) -> [Value] {
         depth -= 1
         defer { depth += 1 }
         return depth <= 0 ? [] : (0..<below(4)).map { _ in value(&self) }
     }
 
-    mutating func maybe<Value>(_ value: (inout Draw) -> Value) -> Value? { below(3) == 0 ? nil : value(&self) }
+    mutating func maybe<Value>(_ value: (inout RandomValues) -> Value) -> Value? { below(3) == 0 ? nil : value(&self) }
 
     mutating func text() -> String {
         let parts = [
@@ -61,8 +61,8 @@ struct Numbers: RandomValue {
     var uint: UInt, uint8: UInt8, uint16: UInt16, uint32: UInt32, uint64: UInt64, uint128: UInt128
     var double: Double, float: Float, bool: Bool, decimal: Decimal
 
-    static func draw(_ draw: inout Draw) -> Self {
-        func signed<Integer: FixedWidthInteger>(_ draw: inout Draw) -> Integer {
+    static func draw(_ draw: inout RandomValues) -> Self {
+        func signed<Integer: FixedWidthInteger>(_ draw: inout RandomValues) -> Integer {
             Integer(truncatingIfNeeded: draw.bits()) &* (draw.below(2) == 0 ? 1 : 0 &- 1)
         }
         return Numbers(
@@ -80,9 +80,9 @@ struct Texts: RandomValue {
 
     enum Suit: String, Codable, CodingKeyRepresentable, CaseIterable { case hearts, spades }
 
-    static func draw(_ draw: inout Draw) -> Self {
+    static func draw(_ draw: inout RandomValues) -> Self {
         func table<Key, Value>(
-            _ draw: inout Draw, _ key: (inout Draw) -> Key, _ value: (inout Draw) -> Value
+            _ draw: inout RandomValues, _ key: (inout RandomValues) -> Key, _ value: (inout RandomValues) -> Value
         ) -> [Key: Value] {
             Dictionary(draw.list { (key(&$0), value(&$0)) }) { $1 }
         }
@@ -104,7 +104,7 @@ indirect enum Expression: RandomValue {
     case sum(Expression, right: Expression?)
     case call(name: String, arguments: [Expression])
 
-    static func draw(_ draw: inout Draw) -> Self {
+    static func draw(_ draw: inout RandomValues) -> Self {
         draw.depth -= 1
         defer { draw.depth += 1 }
         guard draw.depth > 0 else { return .nothing }
@@ -125,11 +125,11 @@ class Parent: Codable {
     init(_ name: String, _ child: Parent?) { (self.name, self.child) = (name, child) }
 }
 
-final class Heir: Parent, RandomValue {
+final class SubclassValue: Parent, RandomValue {
     var age: Int
     private enum CodingKeys: CodingKey { case age }
 
-    init(_ draw: inout Draw) {
+    init(_ draw: inout RandomValues) {
         age = draw.below(100)
         super.init(draw.text(), draw.maybe { Parent($0.text(), nil) })
     }
@@ -146,8 +146,8 @@ final class Heir: Parent, RandomValue {
         try container.encode(age, forKey: .age)
     }
 
-    static func draw(_ draw: inout Draw) -> Heir { Heir(&draw) }
-    static func == (one: Heir, other: Heir) -> Bool {
+    static func draw(_ draw: inout RandomValues) -> SubclassValue { SubclassValue(&draw) }
+    static func == (one: SubclassValue, other: SubclassValue) -> Bool {
         one.age == other.age && one.name == other.name && one.child?.name == other.child?.name
             && (one.child == nil) == (other.child == nil)
     }
@@ -222,7 +222,7 @@ enum AnyJSON: RandomValue {
         }
     }
 
-    static func draw(_ draw: inout Draw) -> Self {
+    static func draw(_ draw: inout RandomValues) -> Self {
         switch draw.below(8) {
         case 0: .null
         case 1: .bool(draw.below(2) == 0)
@@ -240,12 +240,12 @@ struct Mixed: RandomValue {
     var numbers: Numbers?
     var texts: [Texts]
     var expression: Expression
-    var heir: Heir?
+    var heir: SubclassValue?
     var loose: [String: AnyJSON]
     var deep: [[Int??]]
     var rest: [Mixed]
 
-    static func draw(_ draw: inout Draw) -> Self {
+    static func draw(_ draw: inout RandomValues) -> Self {
         draw.depth -= 1
         defer { draw.depth += 1 }
         return Mixed(

@@ -17,7 +17,7 @@ import Testing
     func values() throws {
         let coder = ValueCoder()
         func check<Value: RandomValue>(_ type: Value.Type, _ seed: UInt64) throws {
-            var draw = Draw(seed: seed)
+            var draw = RandomValues(seed: seed)
             let value = Value.draw(&draw)
             let ours = try written(value, coder)
             let theirs = String(decoding: try Reference.encoder().encode(value), as: UTF8.self)
@@ -33,7 +33,7 @@ import Testing
             try check(Numbers.self, seed)
             try check(Texts.self, seed)
             try check(Expression.self, seed)
-            try check(Heir.self, seed)
+            try check(SubclassValue.self, seed)
             try check(AnyJSON.self, seed)
             try check(Mixed.self, seed)
         }
@@ -44,7 +44,7 @@ import Testing
         let coder = ValueCoder()
         var (taken, refused) = (0, 0)
         func check<Value: RandomValue>(_ type: Value.Type, _ seed: UInt64) throws {
-            var draw = Draw(seed: seed)
+            var draw = RandomValues(seed: seed)
             let value = try written(Value.draw(&draw), coder)
             for _ in 0..<4 {
                 let text = InjectedFault.made(in: value, &draw)
@@ -67,7 +67,7 @@ import Testing
             try check(Numbers.self, seed)
             try check(Texts.self, seed)
             try check(Expression.self, seed)
-            try check(Heir.self, seed)
+            try check(SubclassValue.self, seed)
             try check(AnyJSON.self, seed)
             try check(Mixed.self, seed)
         }
@@ -77,7 +77,7 @@ import Testing
 
 /// Texts with one part replaced.
 private enum InjectedFault {
-    static func made(in text: String, _ draw: inout Draw) -> String {
+    static func made(in text: String, _ draw: inout RandomValues) -> String {
         var bytes = Array(text.utf8)
         for _ in 0...draw.below(2) {
             let parts = parts(of: bytes)

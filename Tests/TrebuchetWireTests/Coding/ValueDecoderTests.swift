@@ -23,7 +23,7 @@ import Testing
         #expect(results.theirs == result, "Foundation", sourceLocation: location)
     }
 
-    private static func said(_ work: () throws -> some Any) -> String {
+    private static func errorText(_ work: () throws -> some Any) -> String {
         do { return try "\(work())" } catch DecodingError.keyNotFound(let key, let context) {
             return "no \(key.stringValue) at \(context.codingPath.map(\.stringValue))"
         } catch DecodingError.valueNotFound(_, let context) {
@@ -98,11 +98,11 @@ import Testing
         expect(text, #"null at ["a"]|no String at ["b"]|no Int at ["l", "Index 1"]|no zz at []|no Bool at ["t"]"#) {
             let all = try $0.container(keyedBy: AnyKey.self)
             return [
-                Self.said { try all.decode(Int.self, forKey: "a") },
-                Self.said { try all.decodeIfPresent(String.self, forKey: "b") as Any },
-                Self.said { try all.decode([Int].self, forKey: "l") },
-                Self.said { try all.decode([Int].self, forKey: "zz") },
-                Self.said { try all.decode(Bool.self, forKey: "t") },
+                Self.errorText { try all.decode(Int.self, forKey: "a") },
+                Self.errorText { try all.decodeIfPresent(String.self, forKey: "b") as Any },
+                Self.errorText { try all.decode([Int].self, forKey: "l") },
+                Self.errorText { try all.decode([Int].self, forKey: "zz") },
+                Self.errorText { try all.decode(Bool.self, forKey: "t") },
             ].joined(separator: "|")
         }
         expect(
@@ -114,13 +114,13 @@ import Testing
             _ = try (list.decode(Int.self), list.decode(String.self))
             let last = try list.nestedContainer(keyedBy: AnyKey.self)
             return [
-                Self.said { try last.decode(Int.self, forKey: AnyKey(stringValue: "y" + "")) as Int }
+                Self.errorText { try last.decode(Int.self, forKey: AnyKey(stringValue: "y" + "")) as Int }
                     .replacing("no Int at [\"l\", \"Index 2\", \"y\"]", with: "no y at [\"l\", \"Index 2\"]"),
-                Self.said { try list.decode(Int.self) },
-                Self.said { try all.nestedUnkeyedContainer(forKey: "a") },
-                Self.said { try all.decode([String: [[String: Int]]].self, forKey: "n")["m"]![0]["z"] as Any }
+                Self.errorText { try list.decode(Int.self) },
+                Self.errorText { try all.nestedUnkeyedContainer(forKey: "a") },
+                Self.errorText { try all.decode([String: [[String: Int]]].self, forKey: "n")["m"]![0]["z"] as Any }
                     .replacing("nil", with: "no z at [\"n\", \"m\", \"Index 0\"]"),
-                Self.said { try all.decode(UUID.self, forKey: "t") },
+                Self.errorText { try all.decode(UUID.self, forKey: "t") },
             ].joined(separator: "|")
         }
     }
@@ -135,7 +135,7 @@ import Testing
             let part = try parent.container(keyedBy: AnyKey.self).decode(Int.self, forKey: "a")
             let missing = try all.superDecoder(forKey: "none").singleValueContainer().decodeNil()
             var list = try all.nestedUnkeyedContainer(forKey: "l")
-            let failure = Self.said { try list.decode(String.self) }
+            let failure = Self.errorText { try list.decode(String.self) }
             let found = try (list.decode(Int.self), list.decodeNil(), list.decode(String.self))
             return
                 "\(parent.codingPath.map(\.stringValue)) \(part) \(missing)|\(failure) \(found.0) \(found.1) \(found.2) \(list.isAtEnd)"

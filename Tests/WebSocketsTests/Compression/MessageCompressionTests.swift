@@ -114,7 +114,7 @@ import Testing
     }
 
     @Test("each side uses the negotiated window and context for its own messages")
-    func ownTerms() {
+    func negotiatedWindows() {
         var agreement = NegotiatedCompression()
         agreement.serverMaxWindowBits = 8
         agreement.clientNoContextTakeover = true

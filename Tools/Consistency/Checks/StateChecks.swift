@@ -11,7 +11,7 @@ struct LedgerCheck {
     mutating func take(_ ledger: TransferLedger) -> String? {
         defer { last = ledger }
         if !ledger.isWhole { return "a ledger of \(ledger.calls.count) calls whose points are of another one" }
-        if ledger.calls.starts(with: last.calls) || steps.take() { return nil }
+        if ledger.calls.starts(with: last.calls) || steps.use() { return nil }
         if ledger.calls.count < last.calls.count {
             return "the ledger went back from \(last.calls.count) calls to \(ledger.calls.count)"
         }
@@ -70,10 +70,10 @@ struct RoundCheck {
         if round.number == 0, number == 0 { return nil }
         // A stream that begins anew begins with the value of now, which may be the last one of before.
         if isAfterOverflow {
-            return round.number >= number || steps.take()
+            return round.number >= number || steps.use()
                 ? nil : "the rounds went back from \(number) to \(round.number)"
         }
-        return round.number == number + 1 || steps.take() ? nil : "round \(round.number) came after \(number)"
+        return round.number == number + 1 || steps.use() ? nil : "round \(round.number) came after \(number)"
     }
 
     var description: String { "round \(number) of life \(life)" }

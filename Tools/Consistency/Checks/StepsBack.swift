@@ -9,7 +9,7 @@ struct StepsBack: Equatable {
     private(set) var left: Int
 
     /// Whether one was left.
-    mutating func take() -> Bool {
+    mutating func use() -> Bool {
         guard left > 0 else { return false }
         if left < .max { left -= 1 }
         return true

@@ -13,7 +13,7 @@ struct CounterCheck {
         defer { (last, isAfterOverflow) = (count, false) }
         guard let last, count != last + 1, count != last + Counter.end else { return nil }
         if isAfterOverflow, count >= last { return nil }
-        return steps.take() ? nil : "\(count) came after \(last)"
+        return steps.use() ? nil : "\(count) came after \(last)"
     }
 
     /// What is wrong with the last number of a reader; nil if it is that of its counter.

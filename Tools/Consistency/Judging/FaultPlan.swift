@@ -15,7 +15,7 @@ struct FaultPlan {
         /// `kill -9` of the engine, and how long there is none.
         case killEngine(Duration)
         /// `kill -9` of a crew; another one takes its place.
-        case killCrew(Int)
+        case killPool(Int)
     }
 
     /// Each with the share of the calls that have ended by then, in this order.
@@ -43,8 +43,8 @@ struct FaultPlan {
             }
         }
         if Int.random(in: 0..<3, using: &random) == 0 {
-            let crew = Int.random(in: 0..<Judge.crews, using: &random)
-            faults.append((Double.random(in: 0.1...0.8, using: &random), .killCrew(crew)))
+            let pool = Int.random(in: 0..<Judge.clientPools, using: &random)
+            faults.append((Double.random(in: 0.1...0.8, using: &random), .killPool(pool)))
         }
         self.faults = faults.sorted { $0.0 < $1.0 }.map { (share: $0.0, fault: $0.1) }
     }

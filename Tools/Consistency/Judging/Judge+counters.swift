@@ -16,7 +16,7 @@ extension Judge {
                 throw Halt(description: "in the end a call of counter \(number) ended with \(error)")
             }
         }
-        try await wait("for the readers to see the end") { scores.now.done.count == Self.crews }
+        try await wait("for the readers to see the end") { scores.now.done.count == Self.clientPools }
         await client.close()
         let now = scores.now
         outcome.acknowledged = now.acknowledged.count

@@ -6,7 +6,7 @@ import Trebuchet
 /// Faults of a network of namespaces.
 extension Judge {
     /// How soon after a fault all nodes answer all calls again.
-    private static let mostHealing = Duration.seconds(25)
+    private static let maximumHealing = Duration.seconds(25)
     /// When a lease is surely over: 2 s, or 5 s of `trebuchet serve`, and what rounds and a busy machine take.
     private var leasesOver: Duration { options.server == nil ? .seconds(3) : .seconds(6) }
     /// How soon nodes leave a primary that another one has replaced: asked for each second; and answers may be late at their clients.
@@ -21,7 +21,7 @@ extension Judge {
         for (share, fault) in machines.plan.faults {
             try await wait("for the moment of \(fault)") {
                 let now = scores.now
-                return now.ended >= Int(share * calls) || now.played.count == Self.crews
+                return now.ended >= Int(share * calls) || now.played.count == Self.clientPools
             }
             note("fault \(fault)")
             let begin = ContinuousClock.now
@@ -29,17 +29,18 @@ extension Judge {
             try await machines.namespaces.heal()
             try await restartLost(machines)
             guard
-                let healing = await NetworkRecovery(ports: ports, isServed: options.server != nil).untilHealed(
-                    within: Self.mostHealing)
+                let healing = await NetworkRecovery(ports: ports, isServed: options.server != nil).waitUntilHealed(
+                    within: Self.maximumHealing)
             else {
-                throw Halt(description: "\(Self.mostHealing) after \(fault) the nodes did not answer: \(await state())")
+                throw Halt(
+                    description: "\(Self.maximumHealing) after \(fault) the nodes did not answer: \(await state())")
             }
             outcome.note(fault, healing)
             note("\(machines.overflowCount) overflows so far")
             note("healed in \(healing), \(ContinuousClock.now - begin) after it began")
             if machines.plan.durability == .engine { try await restartLost(machines) }
         }
-        try await wait("for the last call") { scores.now.played.count == Self.crews }
+        try await wait("for the last call") { scores.now.played.count == Self.clientPools }
         outcome.overflows += machines.overflowCount
     }
 
@@ -56,14 +57,15 @@ extension Judge {
             try await namespaces.cut([machines.nodes[one]], way, [machines.nodes[other]])
             try await Task.sleep(for: time)
             // A link that is silent for 5 s is given up; then all goes through the engine.
-            if await NetworkRecovery(ports: ports, isServed: options.server != nil).untilHealed(within: .seconds(15))
+            if await NetworkRecovery(ports: ports, isServed: options.server != nil).waitUntilHealed(
+                within: .seconds(15))
                 == nil
             {
                 found("with no link between nodes \(one) and \(other) calls were not answered through the engine")
             }
         case .down(let time):
             await machines.killEngine(0)
-            try await beWithout(time, alive: Array(servers.indices))
+            try await waitWithoutEngine(time, alive: Array(servers.indices))
             try await startEngineAgain(machines)
         case .start(let node, let time):
             await machines.killEngine(0)
@@ -74,7 +76,7 @@ extension Judge {
             var new = try machines.startNode(node)
             // `trebuchet serve` ends without an engine, and whoever operates it starts it again.
             if options.server == nil { servers[node] = new }
-            try await beWithout(time, alive: servers.indices.filter { $0 != node })
+            try await waitWithoutEngine(time, alive: servers.indices.filter { $0 != node })
             try await startEngineAgain(machines)
             try await wait("for node \(node), which was started without an engine, to listen") {
                 if options.server != nil, !new.isRunning { new = try machines.startNode(node) }
@@ -110,7 +112,7 @@ extension Judge {
     }
 
     /// No engine for a while. Now and then, once in a seed, for so long that all leases are over: no call is answered then.
-    private func beWithout(_ time: Duration, alive: [Int]) async throws {
+    private func waitWithoutEngine(_ time: Duration, alive: [Int]) async throws {
         let begin = ContinuousClock.now
         if time > .seconds(5), outcome.slowestRefusal == .zero {
             try await Task.sleep(for: leasesOver)
@@ -200,11 +202,11 @@ extension Judge {
         if machines.plan.durability == .engine {
             try await restartLost(machines)
             note("nodes without slots restarted")
-            if await NetworkRecovery(ports: ports, isServed: options.server != nil).untilHealed(
-                within: Self.mostHealing) == nil
+            if await NetworkRecovery(ports: ports, isServed: options.server != nil).waitUntilHealed(
+                within: Self.maximumHealing) == nil
             {
                 found(
-                    "\(Self.mostHealing) after \(failover) the nodes did not answer over the new primary: \(await state())"
+                    "\(Self.maximumHealing) after \(failover) the nodes did not answer over the new primary: \(await state())"
                 )
             }
         }

@@ -7,21 +7,21 @@ extension Judge {
     /// Ends the writers, and compares what was acknowledged with the collection and the room.
     func finishWriting() async throws {
         tellWriters("finish")
-        try await wait("for the writers to finish") { book.now.hasFinished }
+        try await wait("for the writers to finish") { history.now.hasFinished }
         var problems: [String] = []
         do {
             try await wait("for the room to settle") {
-                let count = book.now.reportCount
+                let count = history.now.reportCount
                 tellWriters("report")
-                try await wait("for reports of the room") { book.now.reportCount > count }
-                problems = WriterJudging(book.now, revisionsDiffer: true, mayBeLost: lossCheck).unsettled()
+                try await wait("for reports of the room") { history.now.reportCount > count }
+                problems = WriterJudging(history.now, revisionsDiffer: true, mayBeLost: lossCheck).unsettled()
                 if !problems.isEmpty { try await Task.sleep(for: .milliseconds(50)) }
                 return problems.isEmpty
             }
         } catch let halt as Halt {
             throw Halt(description: ([halt.description] + problems).joined(separator: "\n    "))
         }
-        let contents = book.now
+        let contents = history.now
         var judging = WriterJudging(contents, revisionsDiffer: strictness != .mayLose, mayBeLost: lossCheck)
         outcome.findings += judging.findings(try await readCollection()) + judging.roomFindings()
         outcome.lost += judging.lost

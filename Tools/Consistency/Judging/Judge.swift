@@ -6,7 +6,7 @@ import TrebuchetTesting
 
 /// One seed: starts the server, or the nodes, and the crews, ends them as the seed says, and compares what is left with what everybody was told.
 final class Judge {
-    static let crews = 4
+    static let clientPools = 4
     static let shareOfIdempotentCalls = 0.6
 
     let options: Options
@@ -32,10 +32,10 @@ final class Judge {
     var losses: [ClosedRange<ContinuousClock.Instant>] = []
     /// When the seed made sentinels replace a primary.
     var plannedFailovers: [ClosedRange<ContinuousClock.Instant>] = []
-    private var crews: [ChildProgram] = []
+    private var clientPools: [ChildProgram] = []
     /// The process of the writers, with nodes.
     private var writers: ChildProgram?
-    let book = WriteHistory()
+    let history = WriteHistory()
     /// First player and number of players of all crews there were.
     private var players: [Range<Int>] = []
     var outcome = Outcome()
@@ -66,7 +66,7 @@ final class Judge {
             if options.namespaces { try await startMachines() } else { try await startEngine() }
             for number in servers.indices { try await startServer(number) }
             if options.nodes > 0 { try await startWriters() }
-            for crew in 0..<Self.crews { try startCrew(crew, generation: 0) }
+            for pool in 0..<Self.clientPools { try startPool(pool, generation: 0) }
             if let network { try await playAndFail(network) } else { try await playAndKill() }
             if let network { allowLossesOfUnplannedFailovers(network) }
             if options.server == nil { try await compare(finish()) } else { try await finishCounters() }
@@ -76,7 +76,7 @@ final class Judge {
         } catch {
             outcome.findings.append("\(error)")
         }
-        for program in crews + [writers].compactMap({ $0 }) + (servers + [engine?.program]).compactMap({ $0 })
+        for program in clientPools + [writers].compactMap({ $0 }) + (servers + [engine?.program]).compactMap({ $0 })
             + (network?.programs ?? [])
         {
             program.kill()
@@ -85,8 +85,8 @@ final class Judge {
         let now = scores.now
         outcome.totals = now.totals
         outcome.findings += now.findings
-        outcome.findings += now.strange.map { "a crew said: \($0)" }
-        outcome.findings += book.now.findings + book.now.strange.map { "the writers said: \($0)" }
+        outcome.findings += now.strange.map { "a client pool said: \($0)" }
+        outcome.findings += history.now.findings + history.now.strange.map { "the writers said: \($0)" }
         try? await network?.namespaces.remove()
         try? FileManager.default.removeItem(atPath: folder)
         return outcome
@@ -138,9 +138,9 @@ final class Judge {
         return try ChildProgram(ServeProcess.built("Consistency"), arguments)
     }
 
-    private func startCrew(_ crew: Int, generation: Int) throws {
-        let count = options.clients / Self.crews
-        let first = 1 + generation * options.clients + crew * count
+    private func startPool(_ pool: Int, generation: Int) throws {
+        let count = options.clients / Self.clientPools
+        let first = 1 + generation * options.clients + pool * count
         players.append(first..<first + count)
         let scores = scores
         let program = try ChildProgram(
@@ -151,8 +151,8 @@ final class Judge {
                 "\(first)", "\(count)",
                 "\(isOrdered || options.server != nil ? max(options.calls, Self.callsInOrder) : options.calls)",
             ] + (strictness == .usual && options.server == nil ? [] : [strictness.rawValue])
-        ) { scores.take($0, from: crew) }
-        if crew < crews.count { crews[crew] = program } else { crews.append(program) }
+        ) { scores.take($0, from: pool) }
+        if pool < clientPools.count { clientPools[pool] = program } else { clientPools.append(program) }
     }
 
     var strictness: Strictness { network?.plan.strictness ?? .usual }
@@ -162,14 +162,15 @@ final class Judge {
     private static let callsInOrder = 300
 
     private func startWriters() async throws {
-        let book = book
+        let history = history
         writers = try ChildProgram(
             ServeProcess.built("Consistency"),
             [
-                "write", "\(seed)", ports.map { "\($0)" }.joined(separator: ","), "\(Self.crews)", strictness.rawValue,
+                "write", "\(seed)", ports.map { "\($0)" }.joined(separator: ","), "\(Self.clientPools)",
+                strictness.rawValue,
             ]
-        ) { book.take($0) }
-        try await wait("for the writers to join") { book.now.hasJoined }
+        ) { history.take($0) }
+        try await wait("for the writers to join") { history.now.hasJoined }
     }
 
     func tellWriters(_ line: String) { writers?.tell(line) }
@@ -189,13 +190,15 @@ final class Judge {
             if let end = engine?.program.end {
                 throw Halt(description: "the engine \(end): \(engine?.program.lines.suffix(20) ?? [])")
             }
-            for (number, crew) in crews.enumerated() {
-                if let end = crew.end { throw Halt(description: "crew \(number) \(end): \(crew.lines.suffix(20))") }
+            for (number, pool) in clientPools.enumerated() {
+                if let end = pool.end {
+                    throw Halt(description: "client pool \(number) \(end): \(pool.lines.suffix(20))")
+                }
             }
             if let end = writers?.end {
                 throw Halt(description: "the writers \(end): \(writers?.lines.suffix(20) ?? [])")
             }
-            guard scores.now.findings.isEmpty, book.now.findings.isEmpty else {
+            guard scores.now.findings.isEmpty, history.now.findings.isEmpty else {
                 throw Halt(description: "stopped while it waited \(what)")
             }
             guard ContinuousClock.now < deadline else { throw Halt(description: await describeHang(what)) }
@@ -204,14 +207,14 @@ final class Judge {
     }
 
     private func describeHang(_ what: String) async -> String {
-        for crew in crews { crew.tell("status") }
+        for pool in clientPools { pool.tell("status") }
         tellWriters("status")
         try? await Task.sleep(for: .seconds(2))
         let lines = scores.now.status.map { "\n    \($0)" }.joined()
         return "after \(options.limit) the seed still waited \(what); the clients:\(lines)"
             + servers.map { "\n    a server: \($0?.lines.suffix(20) ?? [])" }.joined()
-            + "\n    the writers: \(book.now.commits.count) mutations, \(book.now.published.count) events, \(book.now.hasFinished ? "finished" : "at work")"
-            + book.now.status.map { "\n    \($0)" }.joined()
+            + "\n    the writers: \(history.now.commits.count) mutations, \(history.now.published.count) events, \(history.now.hasFinished ? "finished" : "at work")"
+            + history.now.status.map { "\n    \($0)" }.joined()
     }
 
     // MARK: Faults
@@ -221,7 +224,7 @@ final class Judge {
         for (share, fault) in plan.faults {
             try await wait("for the moment of \(fault)") {
                 let now = scores.now
-                return now.ended >= Int(share * calls) || now.played.count == Self.crews
+                return now.ended >= Int(share * calls) || now.played.count == Self.clientPools
             }
             switch fault {
             case .kill(let server, let absence):
@@ -250,17 +253,17 @@ final class Judge {
                 try await wait("for the engine to end") { program?.isRunning != true }
                 try await Task.sleep(for: absence)
                 try await startEngine()
-            case .killCrew(let crew):
+            case .killPool(let pool):
                 // One that has played is done for.
-                guard !scores.now.played.contains(crew) else { continue }
-                outcome.killedCrews += 1
-                let program = crews[crew]
+                guard !scores.now.played.contains(pool) else { continue }
+                outcome.killedPools += 1
+                let program = clientPools[pool]
                 program.kill()
                 _ = await eventually(within: .seconds(20)) { !program.isRunning }
-                try startCrew(crew, generation: 1)
+                try startPool(pool, generation: 1)
             }
         }
-        try await wait("for the last call") { scores.now.played.count == Self.crews }
+        try await wait("for the last call") { scores.now.played.count == Self.clientPools }
     }
 
     func endServer(_ number: Int, _ signal: Int32, _ absence: Duration) async throws {
@@ -306,7 +309,7 @@ final class Judge {
                 }
                 told = .now
             }
-            return scores.now.done.count == Self.crews
+            return scores.now.done.count == Self.clientPools
         }
         await client.close()
         return endings
@@ -365,7 +368,7 @@ final class Judge {
                 found("\(final.reader): the \(parts[1]) in the end is not the server's")
             }
         }
-        let readers = 2 * (options.clients + Self.crews * GameServer.games)
+        let readers = 2 * (options.clients + Self.clientPools * GameServer.games)
         if now.finals.count < readers { found("only \(now.finals.count) of \(readers) states were told in the end") }
     }
 

@@ -13,7 +13,7 @@ struct Outcome: SeedOutcome {
     var engineKills = 0
     /// Times in which a node and its engine heard nothing of each other.
     var cutOffs = 0
-    var killedCrews = 0
+    var killedPools = 0
     /// With namespaces: by their kind how many faults, and how long at most until all nodes answered again.
     var faults: [String: (count: Int, healing: Duration)] = [:]
     /// Acknowledged calls that an engine lost which may lose.
@@ -45,7 +45,7 @@ struct Outcome: SeedOutcome {
         pauses += other.pauses
         engineKills += other.engineKills
         cutOffs += other.cutOffs
-        killedCrews += other.killedCrews
+        killedPools += other.killedPools
         totals.add(other.totals)
         faults.merge(other.faults) { ($0.count + $1.count, max($0.healing, $1.healing)) }
         lost += other.lost
@@ -86,7 +86,7 @@ struct Outcome: SeedOutcome {
         let megabytes = Int((Double(totals.stalledBytes) / 1_048_576).rounded())
         return """
             \(acknowledged) calls acknowledged, \(unknown) unknown (\(unknownThatRan) ran), \(refused) refused; \(writing)\(network)\
-            \(kills) kills, \(stops) restarts in order, \(nodes)\(killedCrews) crews killed, \
+            \(kills) kills, \(stops) restarts in order, \(nodes)\(killedPools) crews killed, \
             \(totals.cuts) cuts, \(totals.connections) connections, \(totals.shortStalls) short stalls; \
             \(totals.stalls) backlogs of \(megabytes) MiB; \(totals.values) values, \(totals.events) events; \
             overflows: \(totals.overflowsOfNewLives) new lives, \(totals.overflowsOfReaders) readers, \

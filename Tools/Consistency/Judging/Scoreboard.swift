@@ -27,7 +27,7 @@ final class Scoreboard: Sendable {
 
     var now: Contents { contents.withLock { $0 } }
 
-    func take(_ line: String, from crew: Int) {
+    func take(_ line: String, from pool: Int) {
         let words = line.split(separator: " ", maxSplits: 1)
         guard let kind = words.first else { return }
         let rest = words.count > 1 ? String(words[1]) : ""
@@ -46,8 +46,8 @@ final class Scoreboard: Sendable {
             case "final" where parts.count > 3:
                 contents.finals.append(
                     (parts[3...].joined(separator: " "), "\(parts[0]) \(parts[1])", String(parts[2])))
-            case "played": contents.played.insert(crew)
-            case "done": contents.done.insert(crew)
+            case "played": contents.played.insert(pool)
+            case "done": contents.done.insert(pool)
             case "status": contents.status.append(rest)
             case "totals":
                 let totals = try? JSONDecoder().decode(Totals.self, from: Data(rest.utf8))

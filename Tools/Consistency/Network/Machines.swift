@@ -60,7 +60,7 @@ final class Machines {
     static func start(
         _ program: String, _ arguments: [String], at host: Host, didPrint: (@Sendable (String) -> Void)? = nil
     ) throws -> ChildProgram {
-        try ChildProgram("/usr/bin/nsenter", host.door + [program] + arguments, didPrint: didPrint)
+        try ChildProgram("/usr/bin/nsenter", host.namespaceArguments + [program] + arguments, didPrint: didPrint)
     }
 
     func startNode(_ number: Int) throws -> ChildProgram {

@@ -9,7 +9,7 @@ struct Host: Hashable {
     let address: String
 
     /// What starts a program there.
-    var door: [String] { ["--net=/run/netns/\(name)"] }
+    var namespaceArguments: [String] { ["--net=/run/netns/\(name)"] }
 }
 
 /// The machines of a seed. What one sends another one can be thrown away where it arrives, in one direction alone, and a line can be slow.

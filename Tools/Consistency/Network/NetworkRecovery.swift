@@ -29,7 +29,7 @@ struct NetworkRecovery {
     }
 
     /// Asks again and again until all nodes answer; nil when that takes longer than `limit`.
-    func untilHealed(within limit: Duration) async -> Duration? {
+    func waitUntilHealed(within limit: Duration) async -> Duration? {
         let begin = ContinuousClock.now
         while ContinuousClock.now < begin + limit {
             if await ask(within: .seconds(3)).answers.allSatisfy({ $0.error == nil }) { return .now - begin }

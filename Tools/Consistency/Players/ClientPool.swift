@@ -14,7 +14,7 @@ struct ClientPool: Sendable {
     let calls: Int
     let strictness: Strictness
     private var isOrdered: Bool { strictness == .ordered }
-    private let whereabouts = Whereabouts()
+    private let progress = ClientProgress()
     private let sent = SentBytes()
 
     init?(_ words: [String]) {
@@ -30,9 +30,9 @@ struct ClientPool: Sendable {
     }
 
     func run() async throws {
-        Self.listen(whereabouts)
+        Self.listen(progress)
         let players = try (first..<(first + count)).map {
-            try Player($0, seed: seed, ports: ports, strictness, whereabouts)
+            try Player($0, seed: seed, ports: ports, strictness, progress)
         }
         // A client without faults, which knows how much the others have to catch up on.
         let witness = TrebuchetClient(transports: PlayerOutputLine.transports(ports), options: Player.options)
@@ -42,7 +42,7 @@ struct ClientPool: Sendable {
         for (number, game) in games.enumerated() {
             watchers.append(
                 Watcher(
-                    name: "witness \(first)", number: number, game: game, gate: Gate(), whereabouts: whereabouts,
+                    name: "witness \(first)", number: number, game: game, gate: Gate(), progress: progress,
                     sent: sent, isOfNodes: ports.count > 1, strictness: strictness))
         }
         for player in players {
@@ -55,9 +55,9 @@ struct ClientPool: Sendable {
         cutting.cancel()
         await cutting.value
         // What old connections still bring comes before the end.
-        whereabouts.set("links", "wait for connections that were left open")
+        progress.set("links", "wait for connections that were left open")
         _ = await eventually(within: .seconds(600)) { players.allSatisfy(\.line.isDone) }
-        whereabouts.set("links", nil)
+        progress.set("links", nil)
         Output.printLine("played")
         for reader in readers { totals.add(await reader.value) }
         for player in players { player.line.addCounters(to: &totals) }
@@ -78,7 +78,7 @@ struct ClientPool: Sendable {
             let player = players[Int.random(in: 0..<players.count, using: &random)]
             let stall = StalledClient(player: player, &random)
             let game = games[player.gameNumber]
-            if !isOrdered { group.addTask { await stall.run(game, sent, whereabouts) } }
+            if !isOrdered { group.addTask { await stall.run(game, sent, progress) } }
             return await group.reduce(into: Totals()) { $0.add($1) }
         }
     }
@@ -96,10 +96,10 @@ struct ClientPool: Sendable {
     }
 
     /// Says where everybody is when the judge asks, and ends with it.
-    static func listen(_ whereabouts: Whereabouts) {
+    static func listen(_ progress: ClientProgress) {
         startThread {
             while let line = readLine() {
-                if line == "status" { for line in whereabouts.lines { Output.printLine("status \(line)") } }
+                if line == "status" { for line in progress.lines { Output.printLine("status \(line)") } }
             }
             // The judge has gone.
             exit(0)

@@ -13,9 +13,9 @@ enum Output {
 }
 
 /// What everybody in a crew is at, for who asks why it does not end.
-final class Whereabouts: Sendable {
+final class ClientProgress: Sendable {
     /// Those of the writers of this process.
-    static let writers = Whereabouts()
+    static let writers = ClientProgress()
 
     private let entries = Mutex<[String: String]>([:])
 

@@ -15,15 +15,15 @@ final class Player: Sendable {
     private let seed: UInt64
     private let client: TrebuchetClient
     private let game: Game
-    private let whereabouts: Whereabouts
+    private let progress: ClientProgress
     /// Where the board was at the last answer.
     private let seen = Mutex(Receipt(life: 0, turn: 0))
 
-    init(_ number: Int, seed: UInt64, ports: [Int], _ strictness: Strictness, _ whereabouts: Whereabouts) throws {
+    init(_ number: Int, seed: UInt64, ports: [Int], _ strictness: Strictness, _ progress: ClientProgress) throws {
         self.number = number
         self.strictness = strictness
         self.seed = seed &* 1_000_003 &+ UInt64(number)
-        self.whereabouts = whereabouts
+        self.progress = progress
         gameNumber = number % GameServer.games
         var random = RandomSource(seed: self.seed)
         let faults = Self.faults(&random)
@@ -73,7 +73,7 @@ final class Player: Sendable {
 
     func watcher(_ sent: SentBytes, isOfNodes: Bool) -> Watcher {
         Watcher(
-            name: "player \(number)", number: gameNumber, game: game, gate: gate, whereabouts: whereabouts, sent: sent,
+            name: "player \(number)", number: gameNumber, game: game, gate: gate, progress: progress, sent: sent,
             isOfNodes: isOfNodes, strictness: strictness)
     }
 
@@ -104,8 +104,8 @@ final class Player: Sendable {
     private func call(_ call: Int, _ lane: String, _ random: inout RandomSource) async {
         let padding = Int.random(in: 0...1_000, using: &random)
         let before = seen.withLock { $0 }
-        whereabouts.set(lane, "waits for call \(call)")
-        defer { whereabouts.set(lane, nil) }
+        progress.set(lane, "waits for call \(call)")
+        defer { progress.set(lane, nil) }
         do {
             switch Int.random(in: 0..<10, using: &random) {
             case 0..<4: await put(call) { try await self.game.put(call, padding: padding) }

@@ -24,9 +24,9 @@ struct StalledClient: Sendable {
         wait = .milliseconds(Int.random(in: 0...300, using: &random))
     }
 
-    func run(_ game: Game, _ sent: SentBytes, _ whereabouts: Whereabouts) async -> Totals {
+    func run(_ game: Game, _ sent: SentBytes, _ progress: ClientProgress) async -> Totals {
         let name = "stall of player \(player.number)"
-        defer { whereabouts.set(name, nil) }
+        defer { progress.set(name, nil) }
         try? await Task.sleep(for: wait)
         switch place {
         case .reader: player.gate.close()
@@ -34,7 +34,7 @@ struct StalledClient: Sendable {
         }
         let before = sent.total(player.gameNumber)
         while sent.total(player.gameNumber) < before + bytes {
-            whereabouts.set(name, "waits for \(before + bytes - sent.total(player.gameNumber)) more bytes")
+            progress.set(name, "waits for \(before + bytes - sent.total(player.gameNumber)) more bytes")
             // Those that are lost with a server are no loss.
             try? await game.burst(Self.eventsPerBurst, padding: Self.eventBytes)
         }

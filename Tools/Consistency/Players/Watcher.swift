@@ -7,7 +7,7 @@ struct Watcher: Sendable {
     let game: Game
     /// Stops the reader of events.
     let gate: Gate
-    let whereabouts: Whereabouts
+    let progress: ClientProgress
     let sent: SentBytes
     /// Whether the game is on one of several nodes.
     let isOfNodes: Bool
@@ -36,7 +36,7 @@ struct Watcher: Sendable {
         return totals
     }
 
-    private func note(_ reader: String, _ text: String?) { whereabouts.set("\(name), \(reader)", text) }
+    private func note(_ reader: String, _ text: String?) { progress.set("\(name), \(reader)", text) }
 
     private func found(_ text: String?) { if let text { Output.finding("\(name): \(text)") } }
 

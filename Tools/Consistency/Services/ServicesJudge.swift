@@ -20,9 +20,9 @@ final class ServicesJudge {
     private let port: PortReservation
     private let deadline: ContinuousClock.Instant
     private var random: RandomSource
-    private let book = ServicesClientRecord()
+    private let record = ServicesClientRecord()
     private let server: JudgedServer
-    private var guests: [ChildProgram] = []
+    private var clients: [ChildProgram] = []
     private var links: [FaultyLink] = []
     private var outcome = ServicesOutcome()
 
@@ -56,11 +56,11 @@ final class ServicesJudge {
         }
         outcome.kills = server.kills
         outcome.stops = server.stops
-        for program in guests + [server.program].compactMap({ $0 }) {
+        for program in clients + [server.program].compactMap({ $0 }) {
             program.kill()
             _ = await eventually(within: .seconds(5)) { !program.isRunning }
         }
-        outcome.findings += book.now.strange.map { "a guest said: \($0)" }
+        outcome.findings += record.now.strange.map { "a guest said: \($0)" }
         try? FileManager.default.removeItem(atPath: folder)
         return outcome
     }
@@ -75,30 +75,30 @@ final class ServicesJudge {
             let rooms = Self.rooms.filter { $0.value.contains(name) }.keys.sorted().joined(separator: ",")
             try start(name, link.address.port, rooms)
         }
-        try await wait("for the guests to join") { book.now.joined.count == Self.names.count }
-        guests[0].tell("found")
-        try await wait("for the shared note") { book.now.reports[Self.names[0]] != nil }
+        try await wait("for the guests to join") { record.now.joined.count == Self.names.count }
+        clients[0].tell("found")
+        try await wait("for the shared note") { record.now.reports[Self.names[0]] != nil }
     }
 
     private func start(_ name: String, _ port: Int, _ rooms: String) throws {
-        let words = ["\(port)", name, "\(seed &* 31 &+ UInt64(guests.count))", "\(options.rounds)", rooms]
-        let take: @Sendable (String) -> Void = { [book] in book.take($0, from: name) }
+        let words = ["\(port)", name, "\(seed &* 31 &+ UInt64(clients.count))", "\(options.rounds)", rooms]
+        let take: @Sendable (String) -> Void = { [record] in record.take($0, from: name) }
         if name == "python" {
             guard let script = ServicesPython.path(of: "guest") else {
                 throw JudgedServer.Halt(description: "there is no guest.py")
             }
-            guests.append(try ChildProgram(ServicesPython.interpreter, ["-u", script] + words, didPrint: take))
+            clients.append(try ChildProgram(ServicesPython.interpreter, ["-u", script] + words, didPrint: take))
         } else {
-            guests.append(try ChildProgram(ServeProcess.built("Consistency"), ["visit"] + words, didPrint: take))
+            clients.append(try ChildProgram(ServeProcess.built("Consistency"), ["visit"] + words, didPrint: take))
         }
     }
 
     /// Waits for something, and for nobody to end whom nobody has ended.
     private func wait(_ what: String, until condition: () async throws -> Bool) async throws {
         try await server.wait(what) {
-            for guest in guests {
-                if let end = guest.end {
-                    throw JudgedServer.Halt(description: "a guest \(end): \(guest.lines.suffix(20))")
+            for client in clients {
+                if let end = client.end {
+                    throw JudgedServer.Halt(description: "a client \(end): \(client.lines.suffix(20))")
                 }
             }
             return try await condition()
@@ -112,7 +112,7 @@ final class ServicesJudge {
             await link.setFaults(Self.faults(&random))
             await link.disconnectAll()
         }
-        for guest in guests { guest.tell("play") }
+        for client in clients { client.tell("play") }
         let (links, seed) = (links, seed)
         let cutting = Task { await ServicesJudge.cut(links, seed) }
         defer { cutting.cancel() }
@@ -121,7 +121,7 @@ final class ServicesJudge {
         }
         for share in shares.sorted() {
             try await wait("for the moment of the next kill") {
-                let now = book.now
+                let now = record.now
                 return Double(now.rounds) >= share * Double(options.rounds * Self.names.count)
                     || now.played.count == Self.names.count
             }
@@ -129,7 +129,7 @@ final class ServicesJudge {
             let absence = Duration.milliseconds(Int.random(in: 0...400, using: &random))
             try await server.restart(isKill ? SIGKILL : SIGTERM, after: absence)
         }
-        try await wait("for the last round") { book.now.played.count == Self.names.count }
+        try await wait("for the last round") { record.now.played.count == Self.names.count }
         cutting.cancel()
         await cutting.value
         for link in links {
@@ -177,7 +177,7 @@ final class ServicesJudge {
         let last = try await settle(judging, mood: 10_002)
         outcome.findings += judging.findings(last, &again)
         try start("reader", port.port, "-")
-        try await wait("for the reader") { book.now.joined.contains("reader") }
+        try await wait("for the reader") { record.now.joined.contains("reader") }
         let stored = try await reports(of: ["reader"]).first
         if Set(stored?.notes ?? []) != Set(last.first?.notes ?? []) {
             found("a reader who comes now is shown other notes")
@@ -189,10 +189,10 @@ final class ServicesJudge {
 
     /// All show and publish something last; the reports when everybody is shown all that is to be.
     private func settle(_ judging: ServicesClientChecks, mood: Int) async throws -> [ServicesClientReport] {
-        let before = book.now.reports.mapValues(\.count)
-        for guest in guests { guest.tell("finish \(mood)") }
+        let before = record.now.reports.mapValues(\.count)
+        for client in clients { client.tell("finish \(mood)") }
         try await wait("for the guests to finish") {
-            book.haveReported(Self.names, since: before)
+            record.haveReported(Self.names, since: before)
         }
         while true {
             let reports = try await reports(of: Self.names)
@@ -206,12 +206,12 @@ final class ServicesJudge {
     }
 
     private func reports(of names: [String]) async throws -> [ServicesClientReport] {
-        let before = book.now.reports.mapValues(\.count)
-        for guest in guests { guest.tell("report") }
+        let before = record.now.reports.mapValues(\.count)
+        for client in clients { client.tell("report") }
         try await wait("for reports") {
-            book.haveReported(names, since: before)
+            record.haveReported(names, since: before)
         }
-        let now = book.now
+        let now = record.now
         return names.compactMap { now.reports[$0]?.report }
     }
 }

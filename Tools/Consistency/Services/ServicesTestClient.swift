@@ -15,7 +15,7 @@ extension Schema {
 /// `found`, `play`, `finish N`, `report`; rooms are ids with commas between them, or `-` for a reader who signs in nowhere.
 @MainActor
 final class ServicesTestClient {
-    private struct Desk {
+    private struct ClientState {
         let presence: Shared<RoomPresence<ConsistencyVisitor>>
         let talk: Shared<TopicChannel<String>>
     }
@@ -27,7 +27,7 @@ final class ServicesTestClient {
     private let auth: Shared<AuthSession>
     private let notes: Shared<SyncedCollection<Note>>
     private let diary: Shared<SyncedCollection<Note>>
-    private var desks: [String: Desk] = [:]
+    private var clients: [String: ClientState] = [:]
     private var report: ServicesClientReport
     private var watchers: [Task<Void, Never>] = []
 
@@ -44,8 +44,8 @@ final class ServicesTestClient {
                 transport: .webSocket(host: "127.0.0.1", port: port), credentials: InMemoryCredentialStore(),
                 options: options))
         let rooms = words[4] == "-" ? [] : words[4].split(separator: ",").map(String.init)
-        let guest = ServicesTestClient(name: words[1], seed: seed, rounds: rounds, rooms: rooms)
-        try await guest.enter()
+        let client = ServicesTestClient(name: words[1], seed: seed, rounds: rounds, rooms: rooms)
+        try await client.enter()
         print("joined")
         let (lines, input) = AsyncStream<String>.makeStream()
         startThread {
@@ -53,7 +53,7 @@ final class ServicesTestClient {
             // The judge has gone.
             exit(0)
         }
-        for await line in lines { try await guest.perform(line.split(separator: " ").map(String.init)) }
+        for await line in lines { try await client.perform(line.split(separator: " ").map(String.init)) }
     }
 
     private init(name: String, seed: UInt64, rounds: Int, rooms: [String]) {
@@ -73,7 +73,7 @@ final class ServicesTestClient {
                     roomType: "office", roomId: room, initialPresence: visitor))
             let talk = Shared<TopicChannel<String>>(.trebuchetTopic(roomType: "office", topic: "talk", roomId: room))
             talk.withLock { $0.maxEvents = .max }
-            desks[room] = Desk(presence: presence, talk: talk)
+            clients[room] = ClientState(presence: presence, talk: talk)
             report.rooms[room] = ServicesClientReport.Room()
             for await value in presence.updates where value.isConnected { break }
             for await value in talk.updates where value.isConnected { break }
@@ -108,16 +108,16 @@ final class ServicesTestClient {
             return
         case "finish":
             guard let number = words.last.flatMap(Int.init) else { return }
-            for (room, desk) in desks {
-                try await desk.presence.update { $0.mood = "\(number)" }
+            for (room, client) in clients {
+                try await client.presence.update { $0.mood = "\(number)" }
                 await publish(number, in: room)
             }
         default: break
         }
         var report = report
-        for (room, desk) in desks {
-            report.rooms[room]?.peers = desk.presence.wrappedValue.peers.map(\.data)
-            report.rooms[room]?.events = desk.talk.wrappedValue.events.map(\.data)
+        for (room, client) in clients {
+            report.rooms[room]?.peers = client.presence.wrappedValue.peers.map(\.data)
+            report.rooms[room]?.events = client.talk.wrappedValue.events.map(\.data)
         }
         report.notes = notes.wrappedValue.items.elements
         report.diary = diary.wrappedValue.items.elements
@@ -132,8 +132,8 @@ final class ServicesTestClient {
         for round in 1...max(1, rounds) {
             var calls: [OperationCall<Void>] = []
             for _ in 0..<3 { calls.append(write(using: &random)) }
-            for (room, desk) in desks {
-                desk.presence.withLock { $0.user.mood = "\(round)" }
+            for (room, client) in clients {
+                client.presence.withLock { $0.user.mood = "\(round)" }
                 await publish(round, in: room)
             }
             for call in calls {
@@ -151,7 +151,7 @@ final class ServicesTestClient {
     private func publish(_ number: Int, in room: String) async {
         let label = "\(Label(name, room, number))"
         do {
-            try await desks[room]?.talk.publish(label)
+            try await clients[room]?.talk.publish(label)
             report.rooms[room]?.acknowledged.append(label)
         } catch let error as TrebuchetError where [.unknownOutcome, .timeout].contains(error.code) {
             report.rooms[room]?.unknown.append(label)

@@ -14,7 +14,7 @@ final class BrowserClientPool: Sendable {
     private let first: Int
     private let count: Int
     private let calls: Int
-    private let said = Mutex<Set<String>>([])
+    private let lines = Mutex<Set<String>>([])
 
     init?(_ words: [String]) {
         guard words.count == 5, let ports = PlayerOutputLine.ports(words[1]) else { return nil }
@@ -67,14 +67,14 @@ final class BrowserClientPool: Sendable {
 
     private func take(_ line: String) {
         if ["calls-ended", "readers-ended"].contains(line) {
-            said.withLock { _ = $0.insert(line) }
+            lines.withLock { _ = $0.insert(line) }
         } else {
             Output.printLine(line)
         }
     }
 
     private func wait(for line: String, _ players: ChildProgram) async throws {
-        while !said.withLock({ $0.contains(line) }) {
+        while !lines.withLock({ $0.contains(line) }) {
             if let end = players.end {
                 Output.finding("the players in Node \(end): \(players.lines.suffix(20))")
                 return

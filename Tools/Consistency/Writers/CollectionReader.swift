@@ -47,7 +47,7 @@ struct ResultCheck {
         if strictness == .mayLose { return nil }
         defer { revision = max(revision, result.revision) }
         if result.revision < revision { return "the result went back from revision \(revision) to \(result.revision)" }
-        if goesBack(result), steps.take() { (created, sum) = ([:], 0) }
+        if goesBack(result), steps.use() { (created, sum) = ([:], 0) }
         for document in result.documents {
             if document.revision > result.revision || document.created > document.revision {
                 return "document \(document.id) of revision \(document.revision) in a result of \(result.revision)"

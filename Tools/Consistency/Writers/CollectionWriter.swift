@@ -30,8 +30,8 @@ struct CollectionWriter {
     }
 
     private mutating func commit(_ numbers: [Int]) async {
-        Whereabouts.writers.set("writer \(number)", "commits \(numbers)")
-        defer { Whereabouts.writers.set("writer \(number)", nil) }
+        ClientProgress.writers.set("writer \(number)", "commits \(numbers)")
+        defer { ClientProgress.writers.set("writer \(number)", nil) }
         let mutations = numbers.map { Writing.mutation(number, $0) }.joined(separator: ",")
         while true {
             do {
@@ -48,7 +48,7 @@ struct CollectionWriter {
                 guard Writing.mayBeRepeated(error), strictness != .ordered || Writing.isClosed(error) else {
                     return Output.finding("writer \(number): the mutations \(numbers) ended with \(error)")
                 }
-                Whereabouts.writers.set("writer \(number)", "repeats \(numbers) after \(error)")
+                ClientProgress.writers.set("writer \(number)", "repeats \(numbers) after \(error)")
                 try? await Task.sleep(for: .milliseconds(20))
             }
         }

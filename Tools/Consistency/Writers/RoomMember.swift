@@ -56,12 +56,12 @@ final class RoomMember {
             try? await Task.sleep(for: Self.backoff.delay(afterFailures: failures))
         }
         Output.printLine("last \(number) \(event)")
-        defer { Whereabouts.writers.set("member \(number)", nil) }
+        defer { ClientProgress.writers.set("member \(number)", nil) }
         failures = 0
         while true {
-            Whereabouts.writers.set("member \(number)", "updates its presence")
+            ClientProgress.writers.set("member \(number)", "updates its presence")
             do { return try await presence.update { $0.mood = "done" } } catch {
-                Whereabouts.writers.set("member \(number)", "updates its presence again after \(error)")
+                ClientProgress.writers.set("member \(number)", "updates its presence again after \(error)")
                 failures += 1
                 try? await Task.sleep(for: Self.backoff.delay(afterFailures: failures))
             }
@@ -71,14 +71,14 @@ final class RoomMember {
     @discardableResult
     private func publish(_ event: Int) async -> Bool {
         let label = "\(Label("\(number)", Writing.room, event))"
-        Whereabouts.writers.set("member \(number)", "publishes \(label)")
+        ClientProgress.writers.set("member \(number)", "publishes \(label)")
         do {
             try await talk.publish(label)
-            Whereabouts.writers.set("member \(number)", nil)
+            ClientProgress.writers.set("member \(number)", nil)
             Output.printLine("published \(label)")
             return true
         } catch {
-            Whereabouts.writers.set("member \(number)", "could not publish \(label): \(error)")
+            ClientProgress.writers.set("member \(number)", "could not publish \(label): \(error)")
             let isUnknown = (error as? TrebuchetError).map { [.unknownOutcome, .timeout].contains($0.code) } ?? false
             if strictness == .ordered { Output.finding("member \(number): publishing \(label) ended with \(error)") }
             Output.printLine("\(isUnknown ? "uncertain" : "unpublished") \(label)")

@@ -59,7 +59,7 @@ struct WriterPool: Sendable {
                     Output.printLine("finished")
                 }
             case "status":
-                for line in Whereabouts.writers.lines { Output.printLine("status \(line)") }
+                for line in ClientProgress.writers.lines { Output.printLine("status \(line)") }
             default:
                 var reports: [MemberReport] = []
                 for member in members { reports.append(await member.report) }

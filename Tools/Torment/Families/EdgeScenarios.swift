@@ -6,7 +6,7 @@ enum EdgeScenarios {
         let replies = dice.int(1...6)
         let step = dice.pick([16, 24, 30])
         let range = dice.pick([1_024, 2_400, 2_400])
-        let trouble = trouble(&dice)
+        let faultySteps = faultySteps(&dice)
         let ending: [Step] = dice.pick([[.reset], [.reset], [.reset], [.finish], [.leave], [.close]])
         let first = dice.int(0...step)
         // Earlier work for the server, so that the end of the connection has arrived when the buffer is full.
@@ -20,12 +20,12 @@ enum EdgeScenarios {
             let calls: [Step] =
                 [.say(Envelope.call("text(_:)", [StepText("\(size)")]).text, count: replies - 1)]
                 + [.say(Envelope.call("text(_:)", [StepText("\(rest)")]).text, count: 1)]
-            return Scenario([.upgrade(version: 3), .hold] + before + calls + trouble + [.send] + ending)
+            return Scenario([.upgrade(version: 3), .hold] + before + calls + faultySteps + [.send] + ending)
         }
     }
 
     /// Steps that make the server close the connection, or send other output.
-    private static func trouble(_ dice: inout Dice) -> [Step] {
+    private static func faultySteps(_ dice: inout Dice) -> [Step] {
         switch dice.int(1...8) {
         case 1...3: [.say("{", count: dice.pick([10, 10, 10, 9, 11, 30]))]
         case 4: [.frame(first: 0x88, isMasked: true, claimed: nil, "%03%E8")]

@@ -36,8 +36,8 @@ enum Family: String, CaseIterable, Sendable {
     case tls
 
     /// The scenarios of a group, which start together.
-    func courses(_ dice: inout Dice, isTLS: Bool) -> [Scenario] {
-        var courses =
+    func scenarios(_ dice: inout Dice, isTLS: Bool) -> [Scenario] {
+        var scenarios =
             switch self {
             case .heads: HTTPHeadScenarios.make(&dice)
             case .pages: PageScenarios.make(&dice)
@@ -52,15 +52,15 @@ enum Family: String, CaseIterable, Sendable {
             case .edges: EdgeScenarios.make(&dice)
             case .ahead: AheadScenarios.make(&dice)
             case .services: ServiceScenarios.make(&dice)
-            case .values: ValueCourses.make(&dice)
-            case .output: OutputCourses.make(&dice)
+            case .values: ValueScenarios.make(&dice)
+            case .output: OutputScenarios.make(&dice)
             case .floods: FloodScenarios.make(&dice)
             case .tls: PipeliningScenarios.make(&dice)
             }
-        guard isTLS, self != .tls, self != .output else { return courses }
+        guard isTLS, self != .tls, self != .output else { return scenarios }
         let isSecure = dice.chance(60)
-        for index in courses.indices where isSecure { courses[index].line = .tls }
-        return courses
+        for index in scenarios.indices where isSecure { scenarios[index].line = .tls }
+        return scenarios
     }
 }
 

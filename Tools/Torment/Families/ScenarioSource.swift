@@ -41,7 +41,7 @@ final class ScenarioSource: Sendable {
                 state.group += 1
                 var dice = Dice(seed: seed, group: state.group)
                 let family = dice.pick(families)
-                state.waiting = family.courses(&dice, isTLS: isTLS).reversed()
+                state.waiting = family.scenarios(&dice, isTLS: isTLS).reversed()
             }
             state.count += 1
             return state.waiting.removeLast()

@@ -6,11 +6,11 @@ import TestSupport
 
 /// An honest browser: it requests pages over a persistent connection and compares the responses with the files.
 final class PageReader: ControlClient {
-    private enum Wish: Equatable { case going, resting, leaving }
+    private enum Request: Equatable { case going, resting, leaving }
 
     let ledger: ControlClientRecord
     private let port: Int
-    private let wish = Mutex(Wish.going)
+    private let request = Mutex(Request.going)
     private let isResting = Mutex(false)
 
     init(name: String, port: Int) {
@@ -20,13 +20,13 @@ final class PageReader: ControlClient {
     }
 
     func pause() async -> Bool {
-        wish.withLock { $0 = .resting }
+        request.withLock { $0 = .resting }
         return await eventually(within: .seconds(30)) { isResting.withLock { $0 } }
     }
 
-    func resume() { wish.withLock { if $0 != .leaving { $0 = .going } } }
+    func resume() { request.withLock { if $0 != .leaving { $0 = .going } } }
 
-    func stop() async { wish.withLock { $0 = .leaving } }
+    func stop() async { request.withLock { $0 = .leaving } }
 
     private static let pages: [(path: String, status: Int, body: Data)] = [
         ("/", 200, Data("<p>here</p>\n".utf8)), ("/small.js", 200, Data("export {}\n".utf8)),
@@ -39,7 +39,7 @@ final class PageReader: ControlClient {
         var socket: HostileSocket?
         var number = 0
         while true {
-            switch wish.withLock({ $0 }) {
+            switch request.withLock({ $0 }) {
             case .leaving:
                 socket?.close()
                 return

@@ -9,12 +9,12 @@ final class ScenarioRunner {
     }
 
     /// A pending response: its deadline, and its error code if it must be an error.
-    private struct Debt {
+    private struct ExpectedAnswer {
         let deadline: UInt64
         let code: String?
     }
 
-    private let course: Scenario
+    private let scenario: Scenario
     private let port: Int
     private let patience: Duration
     private var socket: HostileSocket?
@@ -27,7 +27,7 @@ final class ScenarioRunner {
     private var isStuck = false
     private var number = 0
     /// By callID.
-    private var owed: [[UInt8]: Debt] = [:]
+    private var expected: [[UInt8]: ExpectedAnswer] = [:]
     /// A response that is not one of the valid ones.
     private var wrongAnswer: String?
     private var asked = 0
@@ -36,8 +36,8 @@ final class ScenarioRunner {
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
 
     /// - Parameter patience: the time that a response may take beyond its call's limit: the machine may be busy.
-    init(_ course: Scenario, port: Int, patience: Duration) {
-        self.course = course
+    init(_ scenario: Scenario, port: Int, patience: Duration) {
+        self.scenario = scenario
         self.port = port
         self.patience = patience
     }
@@ -48,11 +48,11 @@ final class ScenarioRunner {
     ///
     /// - Returns: the complaint, if any, and the connection, when the scenario keeps it open.
     func run() -> (complaint: Complaint?, held: HostileSocket?) {
-        let size = course.steps.lazy.compactMap { if case .receiveBuffer(let size) = $0 { size } else { nil } }.first
-        socket = HostileSocket(port: port, receiveBuffer: size, isSecure: course.line == .tls)
+        let size = scenario.steps.lazy.compactMap { if case .receiveBuffer(let size) = $0 { size } else { nil } }.first
+        socket = HostileSocket(port: port, receiveBuffer: size, isSecure: scenario.line == .tls)
         guard socket != nil else { return (nil, nil) }
         defer { socket?.close() }
-        for step in course.steps {
+        for step in scenario.steps {
             switch step {
             case .leave:
                 defer { socket = nil }
@@ -156,7 +156,7 @@ final class ScenarioRunner {
             case .wouldBlock:
                 guard !socket.wait(for: POLLOUT, milliseconds: 100) else { continue }
                 waits += 1
-                if owed.isEmpty {
+                if expected.isEmpty {
                     if waits > 5 {
                         isStuck = true
                         return
@@ -256,7 +256,7 @@ final class ScenarioRunner {
             if let name = Self.callID(of: message[...]) {
                 let limit = Duration.milliseconds(limit) + patience
                 let deadline = MonotonicClock.now + UInt64(limit / .nanoseconds(1))
-                owed[name] = Debt(deadline: deadline, code: code)
+                expected[name] = ExpectedAnswer(deadline: deadline, code: code)
                 asked += 1
             }
             write(FrameBytes.frame(message))
@@ -264,8 +264,8 @@ final class ScenarioRunner {
     }
 
     private func note(_ message: [UInt8]) {
-        guard !owed.isEmpty, let name = Self.callID(of: message[...]) else { return }
-        guard let debt = owed.removeValue(forKey: name), let code = debt.code else { return }
+        guard !expected.isEmpty, let name = Self.callID(of: message[...]) else { return }
+        guard let answer = expected.removeValue(forKey: name), let code = answer.code else { return }
         let text = String(decoding: message, as: UTF8.self)
         // Too many calls may get this error instead.
         if !text.contains("\"code\":\"\(code)\""), !text.contains("\"code\":\"rateLimited\"") { wrongAnswer = text }
@@ -290,12 +290,13 @@ final class ScenarioRunner {
         while true {
             collect()
             if let wrongAnswer { return Complaint(text: "invalid response: \(wrongAnswer)") }
-            guard let latest = owed.min(by: { $0.value.deadline < $1.value.deadline }) else { return nil }
+            guard let latest = expected.min(by: { $0.value.deadline < $1.value.deadline }) else { return nil }
             let name = String(decoding: latest.key, as: UTF8.self)
             if isEnded {
                 let end = frames.closing.map { "with \($0)" } ?? "without a close frame"
                 return Complaint(
-                    text: "the server ended the connection \(end); \(owed.count) of \(asked) responses were pending")
+                    text: "the server ended the connection \(end); \(expected.count) of \(asked) responses were pending"
+                )
             }
             let silence = lastProgress + UInt64(patience / .nanoseconds(1))
             guard let left = Self.milliseconds(until: max(latest.value.deadline, silence)) else {
@@ -303,7 +304,7 @@ final class ScenarioRunner {
                 if fill(within: 0) { continue }
                 return Complaint(
                     text:
-                        "\(owed.count) of \(asked) responses are missing, that of call '\(name)' for \(patience) too long"
+                        "\(expected.count) of \(asked) responses are missing, that of call '\(name)' for \(patience) too long"
                 )
             }
             fill(within: left)

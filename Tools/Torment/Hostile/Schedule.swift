@@ -35,18 +35,18 @@ struct Scenario: Equatable, Sendable, CustomStringConvertible {
 /// Scenarios that start together, as one line: `plain upgrade:3 reset
 /// tls upgrade:3 leave`.
 struct Schedule: Equatable, Sendable, CustomStringConvertible {
-    var courses: [Scenario]
+    var scenarios: [Scenario]
 
-    var description: String { courses.map(\.description).joined(separator: " | ") }
+    var description: String { scenarios.map(\.description).joined(separator: " | ") }
 
-    init(_ courses: [Scenario]) { self.courses = courses }
+    init(_ scenarios: [Scenario]) { self.scenarios = scenarios }
 
     init?(reading text: String) {
-        courses = []
+        scenarios = []
         for part in text.split(separator: "|") {
-            guard let course = Scenario(reading: part) else { return nil }
-            courses.append(course)
+            guard let scenario = Scenario(reading: part) else { return nil }
+            scenarios.append(scenario)
         }
-        guard !courses.isEmpty else { return nil }
+        guard !scenarios.isEmpty else { return nil }
     }
 }

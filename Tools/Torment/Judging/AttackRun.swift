@@ -4,7 +4,7 @@ import TestSupport
 struct AttackRun: Sendable {
     let daemons: [Daemon]
     private let before: [Daemon.Levels]
-    let crew: ScenarioPool
+    let pool: ScenarioPool
     var patience = Duration.seconds(15)
     private let memorySlack: Int
 
@@ -31,7 +31,7 @@ struct AttackRun: Sendable {
         // In a short run the allocator has not met all sizes by the end of the warm-up: it retains partly used pages, in one run four
         // times the necessary number. The memory in use is checked in short and long runs alike.
         memorySlack = options.seconds < 300 && options.replay == nil ? 32 << 10 : 0
-        crew = ScenarioPool(ports, patience: options.patience)
+        pool = ScenarioPool(ports, patience: options.patience)
     }
 
     /// The levels of a started server: those that it reports three times in succession.
@@ -71,8 +71,8 @@ struct AttackRun: Sendable {
         if let complaint = outcome.complaint {
             // A dead server answers no calls.
             _ = await eventually(within: .seconds(2)) { death != nil }
-            let course = complaint.course.description.prefix(2_000)
-            return death ?? .owed("a correct client failed: \(complaint.text)\n    \(course)")
+            let scenario = complaint.scenario.description.prefix(2_000)
+            return death ?? .owed("a correct client failed: \(complaint.text)\n    \(scenario)")
         }
         if let wanted, !wanted.isSeenByLooking { return death }
         for inspector in inspectors {
@@ -100,7 +100,7 @@ struct AttackRun: Sendable {
 
     func memory(_ now: [Daemon.Memory], above base: [Daemon.Memory]) -> Finding? {
         for (inspector, (now, base)) in zip(inspectors, zip(now, base)) {
-            if let finding = inspector.tooMuch(now, above: base) { return finding }
+            if let finding = inspector.excessMemory(now, above: base) { return finding }
         }
         return nil
     }

@@ -74,13 +74,13 @@ struct Inspector {
         repeat {
             if let end = daemon.program.end { return died(end) }
             do { now = try await daemon.memory() } catch { return await noAnswer(error) }
-            if tooMuch(now, above: base) == nil { return nil }
+            if excessMemory(now, above: base) == nil { return nil }
             try? await Task.sleep(for: .milliseconds(250))
         } while ContinuousClock.now < deadline
-        return tooMuch(now, above: base)
+        return excessMemory(now, above: base)
     }
 
-    func tooMuch(_ now: Daemon.Memory, above base: Daemon.Memory) -> Finding? {
+    func excessMemory(_ now: Daemon.Memory, above base: Daemon.Memory) -> Finding? {
         if now.isNear(base, slack: memorySlack) { return nil }
         return .memory(
             "\(daemon.name) holds \(now); after the warm-up it was \(base), a larger increase than allowed")

@@ -13,8 +13,8 @@ final class ScenarioPool: Sendable {
 
     /// The outcome of a pool's run.
     struct Outcome: Sendable {
-        var courses: [Scenario] = []
-        var complaint: (course: Scenario, text: String)?
+        var scenarios: [Scenario] = []
+        var complaint: (scenario: Scenario, text: String)?
         var held: [HostileSocket] = []
     }
 
@@ -49,15 +49,16 @@ final class ScenarioPool: Sendable {
         // to a thread, and 0 is the calling one.
         setpriority(__priority_which_t(0), 0, 10)
         while true {
-            let course: Scenario? = state.withLock { outcome in
-                guard outcome.complaint == nil, let course = next() else { return nil }
-                outcome.courses.append(course)
-                return course
+            let scenario: Scenario? = state.withLock { outcome in
+                guard outcome.complaint == nil, let scenario = next() else { return nil }
+                outcome.scenarios.append(scenario)
+                return scenario
             }
-            guard let course else { return }
-            let (complaint, held) = ScenarioRunner(course, port: ports.port(for: course.line), patience: patience).run()
+            guard let scenario else { return }
+            let (complaint, held) = ScenarioRunner(scenario, port: ports.port(for: scenario.line), patience: patience)
+                .run()
             let surplus: HostileSocket? = state.withLock { outcome in
-                if let complaint, outcome.complaint == nil { outcome.complaint = (course, complaint.text) }
+                if let complaint, outcome.complaint == nil { outcome.complaint = (scenario, complaint.text) }
                 if let held { outcome.held.append(held) }
                 return outcome.held.count > Self.mostHeld ? outcome.held.removeFirst() : nil
             }

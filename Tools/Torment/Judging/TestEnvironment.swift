@@ -23,42 +23,42 @@ final class TestEnvironment {
     static func run(
         _ schedule: Schedule, repeats: Int, _ options: Options, wanted: Finding? = nil
     ) async throws -> Finding? {
-        let lines = Set(schedule.courses.map(\.line))
+        let lines = Set(schedule.scenarios.map(\.line))
         var options = options
         // The machine has no other work, and there are many runs.
         if wanted != nil { options.patience = min(options.patience, .seconds(6)) }
-        var siege = try await AttackRun(options, lines: lines)
-        siege.patience = .seconds(wanted == nil ? 12 : 5)
+        var attack = try await AttackRun(options, lines: lines)
+        attack.patience = .seconds(wanted == nil ? 12 : 5)
         var base: [Daemon.Memory]?
         var finding: Finding?
         // Memory reaches its level once all one-time allocations are made.
         for count in repeats > 4 ? [2, repeats - 2] : [repeats] {
-            let left = Mutex(Array(repeating: schedule.courses, count: count).flatMap { $0 }[...])
-            let outcome = await siege.crew.run { left.withLock { $0.popFirst() } }
-            finding = await siege.judge(outcome, wanted: wanted)
+            let left = Mutex(Array(repeating: schedule.scenarios, count: count).flatMap { $0 }[...])
+            let outcome = await attack.pool.run { left.withLock { $0.popFirst() } }
+            finding = await attack.judge(outcome, wanted: wanted)
             if finding != nil { break }
-            if base == nil { base = try? await siege.memory() }
+            if base == nil { base = try? await attack.memory() }
         }
         if finding == nil, wanted?.isDeath ?? true {
             // Waits for scheduled work: time limits of closing connections.
-            let current = siege
+            let current = attack
             _ = await eventually(within: .seconds(7)) { current.death != nil }
-            finding = siege.death
+            finding = attack.death
         }
         if finding == nil, wanted?.isMemory ?? true, repeats > 4, let base, !options.isSanitized {
-            finding = await siege.memory(above: base)
+            finding = await attack.memory(above: base)
         }
-        await siege.stop()
+        await attack.stop()
         return finding
     }
 
     /// True if the finding occurs again.
-    private func shows(_ courses: [Scenario], repeats: Int) async -> Bool {
-        guard !courses.isEmpty else { return false }
+    private func shows(_ scenarios: [Scenario], repeats: Int) async -> Bool {
+        guard !scenarios.isEmpty else { return false }
         experiments += 1
         var again: Finding?
         do {
-            again = try await Self.run(Schedule(courses), repeats: repeats, options, wanted: finding)
+            again = try await Self.run(Schedule(scenarios), repeats: repeats, options, wanted: finding)
         } catch {
             print("  an experiment failed: \(error)")
         }
@@ -68,14 +68,14 @@ final class TestEnvironment {
     /// The smallest schedule that still shows the finding; nil when it does not occur again.
     ///
     /// - Parameter suspect: the scenario that showed it, if known.
-    func smallest(of courses: [Scenario], suspect: Scenario? = nil) async -> Schedule? {
+    func smallest(of scenarios: [Scenario], suspect: Scenario? = nil) async -> Schedule? {
         if let suspect, await shows([suspect], repeats: options.repeats) {
             return Schedule(await withFewerSteps([suspect]))
         }
         // Few repeats of many scenarios are worth as much as many repeats of few. Memory is checked between repeats.
         let least = finding.isMemory ? 8 : 1
         func repeats(_ count: Int) -> Int { max(least, min(options.repeats, 400 / max(1, count))) }
-        var current = courses
+        var current = scenarios
         guard await shows(current, repeats: repeats(current.count)) else { return nil }
         // Halves, then quarters, and so on: the later ones first, since they are nearer to the finding.
         var parts = 2
@@ -105,23 +105,23 @@ final class TestEnvironment {
         return Schedule(await withFewerSteps(current))
     }
 
-    private func withFewerSteps(_ courses: [Scenario]) async -> [Scenario] {
-        var current = courses
+    private func withFewerSteps(_ scenarios: [Scenario]) async -> [Scenario] {
+        var current = scenarios
         var isSmaller = true
         while isSmaller, hasTime {
             isSmaller = false
-            for course in current.indices {
-                for step in current[course].steps.indices.reversed() where hasTime {
-                    guard step < current[course].steps.count else { continue }
+            for scenario in current.indices {
+                for step in current[scenario].steps.indices.reversed() where hasTime {
+                    guard step < current[scenario].steps.count else { continue }
                     var less = current
-                    less[course].steps.remove(at: step)
+                    less[scenario].steps.remove(at: step)
                     if await shows(less, repeats: options.repeats) {
                         (current, isSmaller) = (less, true)
                         continue
                     }
-                    while hasTime, let halved = current[course].steps[step].halved {
+                    while hasTime, let halved = current[scenario].steps[step].halved {
                         less = current
-                        less[course].steps[step] = halved
+                        less[scenario].steps[step] = halved
                         guard await shows(less, repeats: options.repeats) else { break }
                         (current, isSmaller) = (less, true)
                     }

@@ -60,7 +60,7 @@ extension UUID {
     /// Creates an id that ends with a number, for tests: `UUID(1)` is `00000000-0000-0000-0000-000000000001`.
     public init(_ number: Int) {
         let bits = UInt64(bitPattern: Int64(number))
-        func byte(_ place: UInt64) -> UInt8 { UInt8(truncatingIfNeeded: bits >> (place * 8)) }
+        func byte(_ index: UInt64) -> UInt8 { UInt8(truncatingIfNeeded: bits >> (index * 8)) }
         self.init(
             uuid: (
                 0, 0, 0, 0, 0, 0, 0, 0, byte(7), byte(6), byte(5), byte(4), byte(3), byte(2), byte(1), byte(0)

@@ -73,8 +73,8 @@ final class ActorLog: Sendable {
     /// its log recognizes entries of that fence.
     ///
     /// - Parameter hasLost: True if the coordination store may have lost entries of that fence.
-    func isContinuous(at place: LogPosition, under fence: UInt64, hasLost: Bool = false) -> Bool {
-        state.withLock { $0.fence == fence && $0.hasBegun } || place.fence == fence && !hasLost
+    func isContinuous(at position: LogPosition, under fence: UInt64, hasLost: Bool = false) -> Bool {
+        state.withLock { $0.fence == fence && $0.hasBegun } || position.fence == fence && !hasLost
     }
 
     // MARK: Acknowledged entries
@@ -93,28 +93,28 @@ final class ActorLog: Sendable {
 
     /// Records the end of a log that was just read and contains all known entries.
     ///
-    /// - Parameter place: nil where the end may not be confirmed.
-    func didRead(to place: LogPosition?, under fence: UInt64) {
+    /// - Parameter position: nil where the end may not be confirmed.
+    func didRead(to position: LogPosition?, under fence: UInt64) {
         state.withLock { state in
             if state.fence != fence {
                 (state.position, state.contents, state.lastKnownEnd, state.hasBegun) = (nil, nil, nil, false)
                 (state.recent, state.removal) = (RestorableEntries(), .none)
             }
             state.fence = fence
-            guard let place else { return }
-            if state.lastKnownEnd != place { state.recent = RestorableEntries() }
-            state.lastKnownEnd = place
+            guard let position else { return }
+            if state.lastKnownEnd != position { state.recent = RestorableEntries() }
+            state.lastKnownEnd = position
         }
     }
 
     /// Keeps an acknowledged entry, until `dropRecent`.
     ///
     /// - Parameter number: The number in `RecentEntries`.
-    func didAcknowledge(_ entry: [UInt8], _ number: UInt64, at place: LogPosition) {
+    func didAcknowledge(_ entry: [UInt8], _ number: UInt64, at position: LogPosition) {
         state.withLock { state in
-            if let seen = state.lastKnownEnd, seen.offset + 1 != place.offset { state.recent = RestorableEntries() }
+            if let seen = state.lastKnownEnd, seen.offset + 1 != position.offset { state.recent = RestorableEntries() }
             state.recent.append(entry, number)
-            (state.lastKnownEnd, state.removal) = (place, .none)
+            (state.lastKnownEnd, state.removal) = (position, .none)
         }
     }
 
@@ -163,10 +163,10 @@ final class ActorLog: Sendable {
 
     func unload() { state.withLock { $0.contents = nil } }
 
-    func didLoad(_ contents: ActorLogContents, at place: LogPosition, _ size: ActorLogSize, under fence: UInt64) {
+    func didLoad(_ contents: ActorLogContents, at position: LogPosition, _ size: ActorLogSize, under fence: UInt64) {
         state.withLock { state in
             state.fence = fence
-            state.position = place
+            state.position = position
             state.hasBegun = true
             state.size = size
             state.unfolded = (size.entryBytes, 0)
@@ -174,10 +174,10 @@ final class ActorLog: Sendable {
         }
     }
 
-    func didAppend(_ bytes: Int, at place: LogPosition, under fence: UInt64) {
+    func didAppend(_ bytes: Int, at position: LogPosition, under fence: UInt64) {
         state.withLock { state in
             state.fence = fence
-            state.position = place
+            state.position = position
             state.hasWritten = true
             state.size.addEntry(bytes: bytes)
             state.unfolded.all += bytes

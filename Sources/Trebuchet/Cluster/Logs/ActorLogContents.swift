@@ -42,11 +42,11 @@ struct ActorLogContents {
 
     /// Returns a log in its current incarnation.
     func log(_ key: StateKey) -> StoredLog? {
-        guard let stored = logs[key]?.stored, let lives = incarnations[key] else { return nil }
+        guard let stored = logs[key]?.stored, let incarnations = incarnations[key] else { return nil }
         let snapshot = LogSnapshot(
-            epoch: lives.current, version: stored.snapshot.version, bytes: stored.snapshot.bytes)
+            epoch: incarnations.current, version: stored.snapshot.version, bytes: stored.snapshot.bytes)
         return StoredLog(
-            snapshot: snapshot, entries: stored.entries, earlierIncarnations: lives.earlier,
+            snapshot: snapshot, entries: stored.entries, earlierIncarnations: incarnations.earlier,
             passed: logs[key]?.passed ?? [])
     }
 
@@ -56,7 +56,7 @@ struct ActorLogContents {
             switch item {
             case .write(let write): try apply(write)
             case .incarnation(let epoch): startIncarnation(epoch)
-            case .incarnations(let lives, let key): self.incarnations[key] = lives
+            case .incarnations(let incarnations, let key): self.incarnations[key] = incarnations
             case .removedCalls(let connection, let number): removedCalls.addCall(connection, number)
             case .passed(let entry, let key): logs[key]?.appendEarlierEntry(entry)
             }
@@ -100,26 +100,28 @@ struct ActorLogContents {
     var folded: [UInt8] {
         var bytes = ActorLogEntry.bytes(of: [])
         let calls = calls.filter { values[$0] != nil }
-        var (kept, keptBytes) = (calls.endIndex, 0)
-        while kept > calls.startIndex, calls.endIndex - kept < Self.maximumCalls {
-            keptBytes += calls[kept - 1].name.utf8.count + (values[calls[kept - 1]]?.count ?? 0)
-            guard keptBytes <= Self.maximumCallBytes else { break }
-            kept -= 1
+        var (firstKept, callBytes) = (calls.endIndex, 0)
+        while firstKept > calls.startIndex, calls.endIndex - firstKept < Self.maximumCalls {
+            callBytes += calls[firstKept - 1].name.utf8.count + (values[calls[firstKept - 1]]?.count ?? 0)
+            guard callBytes <= Self.maximumCallBytes else { break }
+            firstKept -= 1
         }
-        var gone = removedCalls
-        for key in calls[..<kept] { gone.addState(key) }
-        for (connection, number) in gone.newest(Self.maximumConnections) {
+        var removed = removedCalls
+        for key in calls[..<firstKept] { removed.addState(key) }
+        for (connection, number) in removed.newest(Self.maximumConnections) {
             ActorLogEntry.appendRemovedCalls(connection, number, to: &bytes)
         }
         for (key, value) in values where key.namespace != IdempotencyNamespace.name {
             ActorLogEntry.append(.put(value, key), to: &bytes)
         }
-        for key in calls[kept...] { if let value = values[key] { ActorLogEntry.append(.put(value, key), to: &bytes) } }
+        for key in calls[firstKept...] {
+            if let value = values[key] { ActorLogEntry.append(.put(value, key), to: &bytes) }
+        }
         for (key, log) in logs {
             if let stored = self.log(key) {
                 ActorLogEntry.append(.snapshot(stored.snapshot, key), to: &bytes)
                 for entry in stored.entries { ActorLogEntry.append(.append(entry, key), to: &bytes) }
-                if let lives = incarnations[key] { ActorLogEntry.append(lives, of: key, to: &bytes) }
+                if let incarnations = incarnations[key] { ActorLogEntry.append(incarnations, of: key, to: &bytes) }
             }
             for part in log.partsToCome {
                 ActorLogEntry.append(
@@ -136,7 +138,7 @@ struct ActorLogContents {
 
 /// The removed calls of each connection: all up to a number. It is unknown whether one of them ran, so none runs again.
 struct CompactedCalls {
-    private var connections: [ByteText: (number: UInt64, noted: Int)] = [:]
+    private var connections: [ByteText: (number: UInt64, lastIndex: Int)] = [:]
     private var count = 0
 
     var isEmpty: Bool { connections.isEmpty }
@@ -159,7 +161,9 @@ struct CompactedCalls {
 
     /// Returns the latest connections, the last one last.
     func newest(_ count: Int) -> [(connection: String, number: UInt64)] {
-        connections.sorted { $0.value.noted < $1.value.noted }.suffix(count).map { ($0.key.text, $0.value.number) }
+        connections.sorted { $0.value.lastIndex < $1.value.lastIndex }.suffix(count).map {
+            ($0.key.text, $0.value.number)
+        }
     }
 }
 

@@ -21,23 +21,23 @@ enum ActorLogEntry {
         case put, delete, append, snapshotPart, snapshot, deleteLog, incarnation, incarnations, removedCalls, passed
     }
 
-    static func bytes(of writes: some Sequence<StateWrite>, life: String? = nil) -> [UInt8] {
+    static func bytes(of writes: some Sequence<StateWrite>, incarnation: String? = nil) -> [UInt8] {
         var bytes = [version]
-        if let life {
+        if let incarnation {
             bytes.append(Kind.incarnation.rawValue)
-            BinaryFields.append(Array(life.utf8), to: &bytes)
+            BinaryFields.append(Array(incarnation.utf8), to: &bytes)
         }
         for write in writes { append(write, to: &bytes) }
         return bytes
     }
 
-    static func append(_ lives: LogIncarnations, of key: StateKey, to bytes: inout [UInt8]) {
+    static func append(_ incarnations: LogIncarnations, of key: StateKey, to bytes: inout [UInt8]) {
         appendHeader(.incarnations, key, &bytes)
-        BinaryFields.append(Array(lives.current.utf8), to: &bytes)
-        BinaryFields.append(UInt32(lives.earlier.count), to: &bytes)
-        for life in lives.earlier {
-            BinaryFields.append(Array(life.epoch.utf8), to: &bytes)
-            BinaryFields.append(life.lastVersion, to: &bytes)
+        BinaryFields.append(Array(incarnations.current.utf8), to: &bytes)
+        BinaryFields.append(UInt32(incarnations.earlier.count), to: &bytes)
+        for incarnation in incarnations.earlier {
+            BinaryFields.append(Array(incarnation.epoch.utf8), to: &bytes)
+            BinaryFields.append(incarnation.lastVersion, to: &bytes)
         }
     }
 

@@ -7,7 +7,7 @@ extension EngineStore {
     func readLog(at key: StateKey, after seen: ActorLogPosition?) async throws(StateStoreError) -> ActorLogReadResult {
         guard let actor = key.partition else { throw StateStoreError(.failed, "'\(key)' belongs to no actor") }
         let partition = ActorLog(actor)
-        if let seen, let look = try await changeFeed(of: key, in: partition, after: seen) { return look }
+        if let seen, let feed = try await changeFeed(of: key, in: partition, after: seen) { return feed }
         let (contents, _, whole, _) = try await read(partition)
         return ActorLogReadResult(.complete(contents.log(key)), whole)
     }
@@ -18,7 +18,7 @@ extension EngineStore {
         of key: StateKey, in partition: ActorLog, after seen: ActorLogPosition
     ) async throws(StateStoreError) -> ActorLogReadResult? {
         // Starts with the last seen entry: a coordination store that has lost it may have another one at its position.
-        var place = seen.entry.map { LogPosition(fence: $0.fence, offset: $0.offset) } ?? seen.position
+        var position = seen.entry.map { LogPosition(fence: $0.fence, offset: $0.offset) } ?? seen.position
         var isThere = seen.entry == nil
         var whole = seen
         var parts = SplitLogEntry()
@@ -26,17 +26,17 @@ extension EngineStore {
         while true {
             let reading: LogReadResult
             do throws(ClusterEngineError) {
-                reading = try await engine.read(partition.log, after: place)
+                reading = try await engine.read(partition.log, after: position)
             } catch {
                 throw Self.failure(error, partition)
             }
             // Every log starts before its first entry, even one that has lost all entries.
-            guard reading.start == .resumed || place == .start && reading.start == .start else { return nil }
+            guard reading.start == .resumed || position == .start && reading.start == .start else { return nil }
             for entry in reading.entries {
-                let before = place
-                place = entry.position
+                let before = position
+                position = entry.position
                 if !isThere {
-                    guard place == seen.position, ActorLogPosition(entry, behind: before).entry == seen.entry else {
+                    guard position == seen.position, ActorLogPosition(entry, behind: before).entry == seen.entry else {
                         return nil
                     }
                     isThere = true

@@ -157,13 +157,13 @@ final class EngineStore: PerActorStore {
             }
             if let ownership = writes.first?.ownership, ownership != lease.fence { throw Self.leaseEnded(name) }
             let known = partition.position(under: lease.fence)
-            let place: LogPosition
+            let position: LogPosition
             if let known {
-                place = known
+                position = known
             } else {
                 // Entries of unknown writers must not be overwritten.
                 var (contents, found) = try await load(partition, under: lease)
-                place = found
+                position = found
                 do throws(StateStoreError) { try contents.apply(writes.map { .write($0) }) } catch {
                     throw Self.isContinued(name)
                 }
@@ -174,7 +174,7 @@ final class EngineStore: PerActorStore {
                     "the log of actor '\(name)' cannot be compacted: its snapshot exceeds the size limit of the coordination store"
                 )
             }
-            try await append(ActorLogEntry.bytes(of: writes), behind: place, to: partition, under: lease)
+            try await append(ActorLogEntry.bytes(of: writes), behind: position, to: partition, under: lease)
             fold(partition, under: lease)
         }
     }
@@ -182,58 +182,58 @@ final class EngineStore: PerActorStore {
     /// Appends an entry, in parts where it is large.
     @discardableResult
     private func append(
-        _ entry: [UInt8], behind place: LogPosition, to partition: ActorLog, under lease: SlotLease
+        _ entry: [UInt8], behind position: LogPosition, to partition: ActorLog, under lease: SlotLease
     ) async throws(StateStoreError) -> LogPosition {
-        var place = place
+        var position = position
         let parts = SplitLogEntry.split(entry)
         for part in parts {
             do throws(StateStoreError) {
-                place = try await appendFolding(part, behind: place, to: partition, under: lease)
+                position = try await appendFolding(part, behind: position, to: partition, under: lease)
             } catch {
                 // A part may be stored; it has no effect without the others.
                 if parts.count > 1 { partition.discardContents() }
                 throw error
             }
-            partition.didAppend(part.count, at: place, under: lease.fence)
+            partition.didAppend(part.count, at: position, under: lease.fence)
         }
-        return place
+        return position
     }
 
     /// Appends an entry, and folds a full log first.
     private func appendFolding(
-        _ entry: [UInt8], behind place: LogPosition, to partition: ActorLog, under lease: SlotLease
+        _ entry: [UInt8], behind position: LogPosition, to partition: ActorLog, under lease: SlotLease
     ) async throws(StateStoreError) -> LogPosition {
         do throws(StateStoreError) {
-            return try await appendOne(entry, behind: place, to: partition, under: lease)
+            return try await appendOne(entry, behind: position, to: partition, under: lease)
         } catch {
             guard error.code == .full, let folded = try? await foldNow(partition, under: lease) else { throw error }
             partition.didFold(folded)
-            return try await appendOne(entry, behind: place, to: partition, under: lease)
+            return try await appendOne(entry, behind: position, to: partition, under: lease)
         }
     }
 
     /// - Parameter isRestored: True if the log was compared with the entries that this node knows.
     private func appendOne(
-        _ entry: [UInt8], behind place: LogPosition, to partition: ActorLog, under lease: SlotLease,
+        _ entry: [UInt8], behind position: LogPosition, to partition: ActorLog, under lease: SlotLease,
         isRestored: Bool = false
     ) async throws(StateStoreError) -> LogPosition {
         let outcome: AppendOutcome
         do throws(ClusterEngineError) {
             outcome = try await engine.append(
-                LogAppend(entry, expectedHead: place.offset), to: partition.log, lease: lease)
+                LogAppend(entry, expectedHead: position.offset), to: partition.log, lease: lease)
         } catch {
             if error.code == .dataLoss { didLose(lease, error) }
             guard error.code == .unknownOutcome else { throw Self.failure(error, partition) }
-            return try await find(entry, behind: place, in: partition, under: lease)
+            return try await find(entry, behind: position, in: partition, under: lease)
         }
         switch outcome {
         case .accepted(let offset):
-            let place = LogPosition(fence: lease.fence, offset: offset)
-            recent.insert(entry, to: partition, at: place)
-            return place
-        case .headMismatch(let top) where top < place.offset && !isRestored:
+            let position = LogPosition(fence: lease.fence, offset: offset)
+            recent.insert(entry, to: partition, at: position)
+            return position
+        case .headMismatch(let top) where top < position.offset && !isRestored:
             try await restore(partition, from: top, under: lease)
-            return try await appendOne(entry, behind: place, to: partition, under: lease, isRestored: true)
+            return try await appendOne(entry, behind: position, to: partition, under: lease, isRestored: true)
         case .full:
             throw StateStoreError(.full, "the log of actor '\(partition.name)' is full and could not be compacted")
         case .fenced:
@@ -247,12 +247,12 @@ final class EngineStore: PerActorStore {
 
     /// Looks for an entry whose append had no response: no other entry is written before that.
     private func find(
-        _ entry: [UInt8], behind place: LogPosition, in partition: ActorLog, under lease: SlotLease
+        _ entry: [UInt8], behind position: LogPosition, in partition: ActorLog, under lease: SlotLease
     ) async throws(StateStoreError) -> LogPosition {
         // If this throws, the position must be read again.
         partition.discardContents()
         do throws(ClusterEngineError) {
-            let reading = try await engine.read(partition.log, after: place)
+            let reading = try await engine.read(partition.log, after: position)
             guard reading.start == .resumed, let first = reading.entries.first, first.payload == entry,
                 first.position.fence == lease.fence
             else {
@@ -266,9 +266,9 @@ final class EngineStore: PerActorStore {
             guard case .accepted(let offset) = try await engine.append(mark, to: partition.log, lease: lease) else {
                 throw ClusterEngineError(.unknownOutcome, "the coordination store has it but did not confirm it")
             }
-            let place = LogPosition(fence: lease.fence, offset: offset)
-            recent.insert(mark.payload ?? [], to: partition, at: place)
-            return place
+            let position = LogPosition(fence: lease.fence, offset: offset)
+            recent.insert(mark.payload ?? [], to: partition, at: position)
+            return position
         } catch {
             throw Self.failure(error, partition)
         }
@@ -286,18 +286,18 @@ final class EngineStore: PerActorStore {
 
     private func load(
         _ partition: ActorLog, under lease: SlotLease
-    ) async throws(StateStoreError) -> (contents: ActorLogContents, place: LogPosition) {
+    ) async throws(StateStoreError) -> (contents: ActorLogContents, position: LogPosition) {
         var (contents, top, size) = try await readOwn(partition, under: lease)
-        let goesOn = partition.isContinuous(at: top, under: lease.fence, hasLost: hasLost.withLock { $0 })
+        let isContinuous = partition.isContinuous(at: top, under: lease.fence, hasLost: hasLost.withLock { $0 })
         try await recordLogEnd(top, of: partition, under: lease)
         // Written before the contents are visible: later entries are known as this incarnation's, should the coordination store lose
         // the end of it.
-        if contents.hasLogs, !goesOn {
-            let life = StreamEpoch.make()
-            let entry = ActorLogEntry.bytes(of: [], life: life)
+        if contents.hasLogs, !isContinuous {
+            let incarnation = StreamEpoch.make()
+            let entry = ActorLogEntry.bytes(of: [], incarnation: incarnation)
             top = try await appendFolding(entry, behind: top, to: partition, under: lease)
             size.addEntry(bytes: entry.count)
-            contents.startIncarnation(life)
+            contents.startIncarnation(incarnation)
         } else if engine.confirmsWrites, top != .start {
             // The newest entry may not be confirmed: a reader of it must find it again.
             let mark = ActorLogEntry.bytes(of: [])

@@ -31,7 +31,7 @@ struct LogEndSchedule {
         if connections != self.connections {
             self.connections = connections
             (current, settledAt) = (Check(), nil)
-        } else if current == nil, let moment = settledAt, now >= moment {
+        } else if current == nil, let settled = settledAt, now >= settled {
             (current, settledAt) = (Check(isSettled: true), nil)
         }
         // A store that closes each new connection is not searched more often than one that does not respond.

@@ -24,12 +24,12 @@ final class RecentEntries: Sendable {
     var bytes: Int { state.withLock { $0.bytes } }
 
     /// Adds an entry of a log.
-    func insert(_ entry: [UInt8], to partition: ActorLog, at place: LogPosition) {
+    func insert(_ entry: [UInt8], to partition: ActorLog, at position: LogPosition) {
         state.withLock { state in
             let number = state.number + UInt64(state.entries.count)
             state.entries.append((partition, entry.count + Self.overhead))
             state.bytes += entry.count + Self.overhead
-            partition.didAcknowledge(entry, number, at: place)
+            partition.didAcknowledge(entry, number, at: position)
             while state.bytes > maximumBytes, !state.entries.isEmpty {
                 let oldest = state.entries.removeFirst()
                 oldest.partition.dropRecent(upTo: state.number)

@@ -3,7 +3,7 @@
 struct NodeLinkKeys {
     let nonceOfReceiver: [UInt8]
     private let keys: (sender: [UInt8], receiver: [UInt8])
-    private let said: [UInt8]
+    private let transcript: [UInt8]
 
     /// - Parameters:
     ///   - sender: the node that has connected, and sends messages.
@@ -14,20 +14,20 @@ struct NodeLinkKeys {
     ) {
         self.keys = keys
         nonceOfReceiver = nonces.receiver
-        var said: [UInt8] = []
-        BinaryFields.append(sender.utf8, to: &said)
-        BinaryFields.append(receiver.utf8, to: &said)
-        self.said = said + nonces.sender + nonces.receiver
+        var transcript: [UInt8] = []
+        BinaryFields.append(sender.utf8, to: &transcript)
+        BinaryFields.append(receiver.utf8, to: &transcript)
+        self.transcript = transcript + nonces.sender + nonces.receiver
     }
 
     /// Proves that the accepting end has the key of the receiver.
-    var proofOfReceiver: [UInt8] { Digest.hmacSHA256(Array("receiver".utf8) + said, key: keys.receiver) }
+    var proofOfReceiver: [UInt8] { Digest.hmacSHA256(Array("receiver".utf8) + transcript, key: keys.receiver) }
     /// Proves that the connecting end has the key of the sender.
-    var proofOfSender: [UInt8] { Digest.hmacSHA256(Array("sender".utf8) + said, key: keys.sender) }
+    var proofOfSender: [UInt8] { Digest.hmacSHA256(Array("sender".utf8) + transcript, key: keys.sender) }
 
     /// The authenticators of both directions.
     var seals: (ofSender: MessageAuthenticator, ofReceiver: MessageAuthenticator) {
-        let both = Digest.hmacSHA256(Array("both".utf8) + said, key: keys.sender + keys.receiver)
+        let both = Digest.hmacSHA256(Array("both".utf8) + transcript, key: keys.sender + keys.receiver)
         return (
             MessageAuthenticator(Digest.hmacSHA256(Array("messages".utf8), key: both)),
             MessageAuthenticator(Digest.hmacSHA256(Array("counts".utf8), key: both))

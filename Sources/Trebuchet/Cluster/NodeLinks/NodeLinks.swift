@@ -43,19 +43,19 @@ final class NodeLinks: Sendable {
     /// Closes the links to all nodes that are not in `nodes`.
     func closeLinks(except nodes: [ClusterNode]) {
         let nodes = Set(nodes)
-        let gone = state.withLock { state in
-            let gone = state.peers.filter { !nodes.contains($0.key) }
-            for node in gone.keys { state.peers[node] = nil }
-            return gone.values.compactMap(\.link)
+        let removed = state.withLock { state in
+            let removed = state.peers.filter { !nodes.contains($0.key) }
+            for node in removed.keys { state.peers[node] = nil }
+            return removed.values.compactMap(\.link)
         }
-        for link in gone { link.close() }
+        for link in removed { link.close() }
     }
 
     var openCount: Int { state.withLock { $0.peers.values.count { $0.isOpen } } }
 
     /// Ends the existing links at once; new ones replace them.
-    func cut() {
-        for link in state.withLock({ $0.peers.values.compactMap(\.link) }) { link.cut() }
+    func resetLinks() {
+        for link in state.withLock({ $0.peers.values.compactMap(\.link) }) { link.reset() }
     }
 
     func close() {

@@ -15,7 +15,7 @@ final class OutboundNodeLink: WebSocketHandler, @unchecked Sendable {
     /// The handshake state.
     private enum Phase {
         /// The peer is not authenticated.
-        case greeting
+        case handshake
         case proving(NodeLinkKeys)
         case open(outgoing: MessageAuthenticator, incoming: MessageAuthenticator)
         case over
@@ -30,7 +30,7 @@ final class OutboundNodeLink: WebSocketHandler, @unchecked Sendable {
     let reactor: Reactor
     private let peers: any NodeLinkOwner
     private let nonce = NodeLinkKeys.randomBytes(NodeLinkMessage.nonceBytes)
-    private var phase = Phase.greeting
+    private var phase = Phase.handshake
     private var socket: WebSocket?
     /// The number of the last message that the peer has handled.
     private var received: UInt64 = 0
@@ -69,7 +69,7 @@ final class OutboundNodeLink: WebSocketHandler, @unchecked Sendable {
         }
     }
 
-    func cut() { reactor.execute { self.closeLink("cut") } }
+    func reset() { reactor.execute { self.closeLink("cut") } }
 
     /// Closes after all sent messages are written.
     func close() { reactor.execute { self.closeLink("closed", inOrder: true) } }
@@ -110,12 +110,12 @@ final class OutboundNodeLink: WebSocketHandler, @unchecked Sendable {
     // MARK: Receiving
 
     func webSocketDidOpen(_ socket: WebSocket) {
-        guard case .greeting = phase else { return socket.close() }
+        guard case .handshake = phase else { return socket.close() }
         let hello = NodeLinkMessage.hello(from: peers.node.description, to: node.description, nonce: nonce)
         socket.send(binary: hello.bytes)
         _ = reactor.schedule(after: NodeLinkListener.timeout, for: self) { link in
             switch link.phase {
-            case .greeting, .proving: link.closeLink("failed to authenticate")
+            case .handshake, .proving: link.closeLink("failed to authenticate")
             case .open, .over: break
             }
         }
@@ -126,7 +126,7 @@ final class OutboundNodeLink: WebSocketHandler, @unchecked Sendable {
             return closeLink("sent an invalid node message")
         }
         switch (phase, message) {
-        case (.greeting, .challenge(let other, let proof)):
+        case (.handshake, .challenge(let other, let proof)):
             guard let theirs = peers.announcement(of: node), let own = peers.announcement(of: peers.node) else {
                 return closeLink("is not in the list of live nodes")
             }

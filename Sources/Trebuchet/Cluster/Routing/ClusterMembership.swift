@@ -107,7 +107,7 @@ final class SlotReleaseHandler: SlotRebalanceListener {
     }
 
     private let handlers = Mutex(Handlers())
-    private let state = Mutex<(events: EventBus?, taken: UInt64, lost: UInt64)>((nil, 0, 0))
+    private let state = Mutex<(events: EventBus?, acquired: UInt64, lost: UInt64)>((nil, 0, 0))
 
     /// Sets the closure that deactivates the actors of a slot; called by the server, which is created after the member.
     func release(by body: @escaping Release) { handlers.withLock { $0.release = body } }
@@ -122,14 +122,14 @@ final class SlotReleaseHandler: SlotRebalanceListener {
     func setEventBus(_ events: EventBus) { state.withLock { $0.events = events } }
 
     /// The numbers of slots acquired and lost so far.
-    var counts: (taken: UInt64, lost: UInt64) { state.withLock { ($0.taken, $0.lost) } }
+    var counts: (acquired: UInt64, lost: UInt64) { state.withLock { ($0.acquired, $0.lost) } }
 
     func slotWillBeAssigned(_ lease: SlotLease) { handlers.withLock { $0.acquired }?(lease.slot) }
 
     func slotAssigned(_ lease: SlotLease) {
-        let events = state.withLock { told in
-            told.taken += 1
-            return told.events
+        let events = state.withLock { state in
+            state.acquired += 1
+            return state.events
         }
         events?.emit(.slotAcquired(lease.slot.number, fence: lease.fence))
         handlers.withLock { $0.assigned }?(lease.slot)
@@ -141,9 +141,9 @@ final class SlotReleaseHandler: SlotRebalanceListener {
     }
 
     private func handleLoss(of slot: ClusterSlot) {
-        let events = state.withLock { told in
-            told.lost += 1
-            return told.events
+        let events = state.withLock { state in
+            state.lost += 1
+            return state.events
         }
         events?.emit(.slotLost(slot.number))
     }

@@ -15,7 +15,7 @@ final class ClusterRouter: Sendable {
     let store: EngineStore
     let shared: SharedStreamSubscriptions
     /// Pending deliveries of shared streams of this node's actors, by node.
-    let arrears = PendingDeliveries.Registry()
+    let pendingDeliveries = PendingDeliveries.Registry()
     let watch: SlotReleaseHandler
     /// Indicates whether it has permanently lost all slots.
     let hasFailed = StateRelay(false)
@@ -28,7 +28,7 @@ final class ClusterRouter: Sendable {
     /// The address for direct links, and the links to other nodes.
     private let address: NodeAddress?
     private let key = NodeLinkKeys.randomBytes(NodeAnnouncement.keyBytes)
-    private let direct = Mutex<(entrance: NodeLinkListener, links: NodeLinks)?>(nil)
+    private let direct = Mutex<(listener: NodeLinkListener, links: NodeLinks)?>(nil)
 
     /// - Parameter open: Creates the local end of a channel that another node opens.
     init(
@@ -53,18 +53,18 @@ final class ClusterRouter: Sendable {
     /// Ends the shared streams of a slot's previous owner before any message goes to the next owner. No response of the next owner
     /// can then arrive ahead of the updates that its call causes. Called before this node joins.
     ///
-    /// - Parameter tell: Announces an owner to all reactors.
-    func whenOwnerIsKnown(_ tell: @escaping @Sendable (ClusterSlot, ClusterNode, _ isHere: Bool) -> Void) {
+    /// - Parameter notify: Announces an owner to all reactors.
+    func whenOwnerIsKnown(_ notify: @escaping @Sendable (ClusterSlot, ClusterNode, _ isHere: Bool) -> Void) {
         let (shared, node) = (shared, node)
-        let tell: @Sendable (ClusterSlot, ClusterNode) -> Void = { slot, owner in
+        let notifyOwner: @Sendable (ClusterSlot, ClusterNode) -> Void = { slot, owner in
             shared.slotDidMove(slot, to: owner)
-            tell(slot, owner, owner == node)
+            notify(slot, owner, owner == node)
         }
-        directory.beforeAnswers(tell)
+        directory.beforeAnswers(notifyOwner)
         watch.beforeAssigned { [directory] slot in
             // Later queries wait until the owner is known here.
             directory.forget(slot)
-            tell(slot, node)
+            notifyOwner(slot, node)
         }
     }
 
@@ -84,10 +84,10 @@ final class ClusterRouter: Sendable {
         guard running.withLock({ $0.isEmpty }) else { return }
         watch.release(by: release)
         if let address {
-            let entrance = try NodeLinkListener(at: address, self, on: reactors)
+            let listener = try NodeLinkListener(at: address, self, on: reactors)
             let links = NodeLinks(self, on: reactors) { [log] in log(.notice, $0) }
-            direct.withLock { $0 = (entrance, links) }
-            let reached = NodeAddress(host: address.host, port: entrance.port)
+            direct.withLock { $0 = (listener, links) }
+            let reached = NodeAddress(host: address.host, port: listener.port)
             member.updateInfo(NodeAnnouncement(reached, key: key).bytes)
             exchange.setLinks(links)
         }
@@ -101,7 +101,7 @@ final class ClusterRouter: Sendable {
             }
         } catch {
             // Free the port before the server is started again.
-            if let entrance = closeLinks() { await entrance.close() }
+            if let listener = closeLinks() { await listener.close() }
             throw error
         }
         running.withLock { running in
@@ -170,16 +170,16 @@ final class ClusterRouter: Sendable {
         var nodeLog = NodeLog(node)
         while !Task.isCancelled {
             try? await Task.sleep(for: member.settings.roundInterval)
-            let living = member.liveNodes
+            let liveNodes = member.liveNodes
             for line in nodeLog.lines(
-                living: living, slots: member.slotCount, trouble: member.trouble, problem: member.problem,
+                nodes: liveNodes, slots: member.slotCount, trouble: member.trouble, problem: member.problem,
                 at: MonotonicClock.nowWithSleep)
             { log(line.level, line.text) }
             // A node that cannot read the list of live nodes does not find itself in it either.
-            guard living.contains(node) else { continue }
-            await exchange.lose(allBut: living)
+            guard liveNodes.contains(node) else { continue }
+            await exchange.lose(allBut: liveNodes)
             // A node that is being stopped is not live, and keeps its link while messages are exchanged with it.
-            direct.withLock { $0?.links }?.closeLinks(except: living + exchange.nodes)
+            direct.withLock { $0?.links }?.closeLinks(except: liveNodes + exchange.nodes)
         }
     }
 
@@ -216,7 +216,7 @@ final class ClusterRouter: Sendable {
     /// stream updates of its call would be lost with the process, and its call would have an unknown outcome.
     func flush() async {
         let deadline = MonotonicClock.now &+ 1_000_000_000
-        while arrears.hasWaitingMessages, MonotonicClock.now < deadline {
+        while pendingDeliveries.hasWaitingMessages, MonotonicClock.now < deadline {
             try? await Task.sleep(for: .milliseconds(2))
         }
         await exchange.flush()
@@ -229,14 +229,14 @@ final class ClusterRouter: Sendable {
     func stop() {
         for task in running.withLock({ $0 }) { task.cancel() }
         exchange.close()
-        if let entrance = closeLinks() { Task { await entrance.close() } }
+        if let listener = closeLinks() { Task { await listener.close() } }
     }
 
     /// The number of open direct links, for tests.
     var openLinkCount: Int { direct.withLock { $0?.links }?.openCount ?? 0 }
 
     /// Cuts all direct links, for tests of network failures.
-    func cutLinks() { direct.withLock { $0?.links }?.cut() }
+    func cutLinks() { direct.withLock { $0?.links }?.resetLinks() }
 
     /// - Returns: The listener, which the caller must close.
     private func closeLinks() -> NodeLinkListener? {
@@ -245,7 +245,7 @@ final class ClusterRouter: Sendable {
             return direct
         }
         direct?.links.close()
-        return direct?.entrance
+        return direct?.listener
     }
 }
 

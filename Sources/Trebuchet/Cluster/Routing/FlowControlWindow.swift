@@ -112,23 +112,23 @@ final class PendingDeliveries: Sendable {
     /// The pending deliveries of all nodes with channels.
     final class Registry: Sendable {
         /// A weak reference to the deliveries of a node.
-        private struct WeakEntry { weak var arrears: PendingDeliveries? }
+        private struct WeakEntry { weak var pendingDeliveries: PendingDeliveries? }
 
         private let pages = Mutex<[ClusterNode: WeakEntry]>([:])
 
         /// Whether messages for any node wait for deliveries.
         var hasWaitingMessages: Bool {
-            pages.withLock { $0.values.contains { $0.arrears?.hasWaitingMessages == true } }
+            pages.withLock { $0.values.contains { $0.pendingDeliveries?.hasWaitingMessages == true } }
         }
 
         subscript(node: ClusterNode) -> PendingDeliveries {
             pages.withLock { pages in
-                if let found = pages[node]?.arrears { return found }
+                if let found = pages[node]?.pendingDeliveries { return found }
                 // Remove entries of nodes that have left.
-                pages = pages.filter { $0.value.arrears != nil }
-                let made = PendingDeliveries()
-                pages[node] = WeakEntry(arrears: made)
-                return made
+                pages = pages.filter { $0.value.pendingDeliveries != nil }
+                let created = PendingDeliveries()
+                pages[node] = WeakEntry(pendingDeliveries: created)
+                return created
             }
         }
     }

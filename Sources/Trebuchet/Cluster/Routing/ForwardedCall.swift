@@ -58,9 +58,9 @@ final class ForwardedCall {
 
     /// Creates the token of its message, which is about to be sent.
     func makeSendCompletion() -> SendCompletion {
-        let made = SendCompletion()
-        sendCompletion = made
-        return made
+        let created = SendCompletion()
+        sendCompletion = created
+        return created
     }
 
     func withMessage(_ body: (borrowing Message) -> Void) {

@@ -31,10 +31,10 @@ struct ForwardedCallID: Equatable {
     /// Parses a callID; nil if it is invalid.
     init?(_ bytes: UnsafeRawBufferPointer) {
         guard let mark = bytes.lastIndex(of: Self.mark),
-            let place = UInt64(String(decoding: bytes[(mark + 1)...], as: UTF8.self))
+            let index = UInt64(String(decoding: bytes[(mark + 1)...], as: UTF8.self))
         else { return nil }
         var before = String(decoding: bytes[..<mark], as: UTF8.self)
-        self.messageIndex = place
+        self.messageIndex = index
         if before.hasSuffix(Self.sharing) {
             mayShare = true
             before.removeLast()

@@ -55,7 +55,7 @@ struct ForwardedClient: Codable {
         principal = caller?.principal.map {
             ForwardedPrincipal(id: $0.id, roles: $0.roles.sorted(), claims: $0.claims)
         }
-        revocation = caller?.currentRevocation.map { ForwardedRevocation(reason: $0.error.message, spared: $0.spared) }
+        revocation = caller?.currentRevocation.map { ForwardedRevocation(reason: $0.error.message, spared: $0.exempt) }
         host = caller?.remoteAddress?.host
         port = caller?.remoteAddress?.port
         self.largestMessage = largestMessage

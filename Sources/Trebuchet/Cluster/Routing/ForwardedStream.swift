@@ -49,11 +49,11 @@ final class ForwardedStream {
     /// Creates the forwarded form of a stream that began at this node.
     convenience init(
         _ placed: ClusteredStream, streamID: [UInt8], epoch: String, sequence: UInt64, mayShare: Bool,
-        _ stake: any Reservation
+        _ reservation: any Reservation
     ) {
         self.init(
             callID: placed.callID, actor: placed.actor, target: placed.target, filter: placed.filter, epoch: epoch,
-            sequence: sequence, mayShare: mayShare, reservation: stake)
+            sequence: sequence, mayShare: mayShare, reservation: reservation)
         self.streamID = streamID
     }
 

@@ -21,12 +21,12 @@ struct NodeLog {
     /// The maximum time between two rounds, which are due 4 times a second.
     private static let maximumInterval = 2 * second
     /// The time for which the engine may list a crashed node as live beside its next incarnation.
-    private static let doubtful = 15 * second
+    private static let restartInterval = 15 * second
 
     private let node: ClusterNode
     private var liveNodes: [ClusterNode] = []
-    private var slots: (count: Int, since: UInt64, isSaid: Bool) = (0, 0, true)
-    private var trouble: (since: UInt64, isSaid: Bool)?
+    private var slots: (count: Int, since: UInt64, isLogged: Bool) = (0, 0, true)
+    private var trouble: (since: UInt64, isLogged: Bool)?
     private var namesakeSince: UInt64?
     private var hasNamedNamesake = false
     private var lastCheck: UInt64?
@@ -38,13 +38,13 @@ struct NodeLog {
     /// Returns the lines that are due.
     ///
     /// - Parameters:
-    ///   - living: the nodes that were live in the last round.
+    ///   - nodes: the nodes that were live in the last round.
     ///   - slots: the number of slots that the node owns.
     ///   - trouble: the last error of the engine; nil while it responds.
     ///   - problem: the reason why the node cannot serve; nil when it can.
     ///   - now: nanoseconds, including time in which the machine slept.
     mutating func lines(
-        living: [ClusterNode], slots count: Int, trouble error: ClusterEngineError?, problem: String? = nil,
+        nodes: [ClusterNode], slots count: Int, trouble error: ClusterEngineError?, problem: String? = nil,
         at now: UInt64
     ) -> [Line] {
         var lines: [Line] = []
@@ -56,29 +56,29 @@ struct NodeLog {
                         + "overloaded"))
         }
         lastCheck = now
-        if Set(living) != Set(liveNodes) {
-            let (gone, new) = (
-                liveNodes.filter { !living.contains($0) }, living.filter { !liveNodes.contains($0) }
+        if Set(nodes) != Set(liveNodes) {
+            let (removed, new) = (
+                liveNodes.filter { !nodes.contains($0) }, nodes.filter { !liveNodes.contains($0) }
             )
-            liveNodes = living
-            let changes = gone.map { "\($0.name) left" } + new.map { "\($0.name) joined" }
+            liveNodes = nodes
+            let changes = removed.map { "\($0.name) left" } + new.map { "\($0.name) joined" }
             lines.append(Line(.notice, "\(changes.joined(separator: ", ")); \(liveNodes.count.counted("live node"))"))
         }
         if count != slots.count { slots = (count, now, false) }
-        if !slots.isSaid, now >= slots.since &+ Self.settleTime {
-            slots.isSaid = true
+        if !slots.isLogged, now >= slots.since &+ Self.settleTime {
+            slots.isLogged = true
             lines.append(Line(.notice, "node \(node.name) owns \(count) of \(ClusterSlot.count) slots"))
         }
         // A data loss is reported as the node's problem.
         if let error, error.code != .dataLoss {
             let since = trouble?.since ?? now
             if trouble == nil { trouble = (now, false) }
-            if trouble?.isSaid == false, now >= since &+ Self.patience {
-                trouble?.isSaid = true
+            if trouble?.isLogged == false, now >= since &+ Self.patience {
+                trouble?.isLogged = true
                 lines.append(Line(.error, "the coordination store is failing: \(error.message)"))
             }
         } else {
-            if trouble?.isSaid == true { lines.append(Line(.notice, "the coordination store responds again")) }
+            if trouble?.isLogged == true { lines.append(Line(.notice, "the coordination store responds again")) }
             trouble = nil
         }
         if let problem {
@@ -90,9 +90,9 @@ struct NodeLog {
             if isReady == false { lines.append(Line(.notice, "node \(node.name) can serve again")) }
             isReady = true
         }
-        let hasNamesake = living.contains { $0 != node && $0.name.utf8.elementsEqual(node.name.utf8) }
+        let hasNamesake = nodes.contains { $0 != node && $0.name.utf8.elementsEqual(node.name.utf8) }
         namesakeSince = hasNamesake ? namesakeSince ?? now : nil
-        if let since = namesakeSince, now >= since &+ Self.doubtful, !hasNamedNamesake {
+        if let since = namesakeSince, now >= since &+ Self.restartInterval, !hasNamedNamesake {
             hasNamedNamesake = true
             lines.append(Line(.warning, "another node is also named \(node.name): give each node a unique name"))
         }

@@ -147,7 +147,7 @@ final class NodeTransport: Sendable {
     ///
     /// - Parameter completion: retained while the frames are in this node's memory.
     func send(_ frames: [NodeFrame], to node: ClusterNode, _ completion: SendCompletion? = nil) {
-        let (begins, overflown): (Bool, [Overflown]) = state.withLock { state in
+        let (mustSend, overflown): (Bool, [Overflown]) = state.withLock { state in
             guard !state.isClosed else { return (false, []) }
             // A message on a broken channel would never be executed.
             let frames = frames.filter { frame in
@@ -160,15 +160,15 @@ final class NodeTransport: Sendable {
             }
             guard !frames.isEmpty else { return (false, []) }
             state.know(node)
-            let begins = state.peers[node]?.enqueueFrames(frames, completion) == true
+            let mustSend = state.peers[node]?.enqueueFrames(frames, completion) == true
             return (
-                begins,
+                mustSend,
                 state.peers[node]?.waitingBytes ?? 0 > maximumQueuedCount
                     ? state.shed(node, to: maximumQueuedCount / 4 * 3) : []
             )
         }
         for (end, received) in overflown { end.reactor.execute { end.channelDidOverflow(received: received) } }
-        guard begins else { return }
+        guard mustSend else { return }
         Task { await self.sendAll(to: node) }
     }
 
@@ -242,16 +242,16 @@ final class NodeTransport: Sendable {
                 if $0.peers[sender]?.peerEpoch == message.epochs.sender { $0.peers[sender]?.handled = message.number }
             }
         }
-        let arrival: PeerState.ReceiveAction? = state.withLock { state in
+        let received: PeerState.ReceiveAction? = state.withLock { state in
             guard !state.isClosed else { return nil }
             state.know(sender)
             return state.peers[sender]?.receive(message.number, message.epochs)
         }
-        guard let arrival else { return }
+        guard let received else { return }
         var frames = message.frames
-        if arrival.endsChannels { closeChannels(sender, because: .itLost) }
-        if arrival.hasGap { lose(sender) }
-        if arrival.isLate { frames.removeAll { $0.kind != .stop && $0.kind != .leaving } }
+        if received.endsChannels { closeChannels(sender, because: .itLost) }
+        if received.hasGap { lose(sender) }
+        if received.isLate { frames.removeAll { $0.kind != .stop && $0.kind != .leaving } }
         var batches: [(reactor: Reactor, work: [(any NodeChannelHandler, NodeFrame)])] = []
         for frame in frames {
             switch frame.kind {
@@ -311,8 +311,8 @@ final class NodeTransport: Sendable {
 
     /// Sends this node's epoch to a node that does not know it; retried in the next round if it fails.
     private func sendEpoch(to node: ClusterNode) {
-        let begins = state.withLock { $0.isClosed ? false : $0.peers[node]?.beginSendingEpoch() ?? false }
-        if begins { Task { await self.sendAll(to: node) } }
+        let mustSend = state.withLock { $0.isClosed ? false : $0.peers[node]?.beginSendingEpoch() ?? false }
+        if mustSend { Task { await self.sendAll(to: node) } }
     }
 
     /// The origin of a loss.
@@ -327,7 +327,7 @@ final class NodeTransport: Sendable {
     ///
     /// - Parameter undelivered: frames that certainly have not arrived, in addition to the waiting ones.
     private func closeChannels(_ node: ClusterNode, because reason: Reason, _ undelivered: [NodeFrame] = []) {
-        let (ends, waiting, handed) = state.withLock { state in
+        let (ends, waiting, accepted) = state.withLock { state in
             let channels = state.ends.keys.filter { $0.node == node }
             defer {
                 for channel in channels {
@@ -348,18 +348,18 @@ final class NodeTransport: Sendable {
         }
         didLose(node)
         for (channel, end) in ends {
-            let (sent, lost) = channel.isOwn ? (handed[channel.number] ?? 0, counts[channel.number] ?? 0) : (0, 0)
+            let (sent, lost) = channel.isOwn ? (accepted[channel.number] ?? 0, counts[channel.number] ?? 0) : (0, 0)
             end.reactor.execute { end.channelDidBreak(received: sent - min(sent, lost)) }
         }
     }
 
     /// Periodically sends a message to each node with channels, since a missing last message is noticed only when the next one
     /// arrives.
-    private func check(_ living: Set<ClusterNode>) {
+    private func check(_ liveNodes: Set<ClusterNode>) {
         let silent: [ClusterNode] = state.withLock { state in
             state.rounds += 1
             guard !state.isClosed, state.rounds % Self.roundsBetweenChecks == 0 else { return [] }
-            let used = Set(state.ends.keys.lazy.map(\.node)).intersection(living)
+            let used = Set(state.ends.keys.lazy.map(\.node)).intersection(liveNodes)
             return used.filter { state.peers[$0]?.beginCheck() == true }
         }
         for node in silent { Task { await self.sendAll(to: node) } }
@@ -368,17 +368,17 @@ final class NodeTransport: Sendable {
     /// Removes nodes that are not live. A node that does not receive either is gone at once, since other nodes take over its
     /// slots immediately. A node that receives and is being stopped may complete its work. Any other node must be absent
     /// several times in a row, since a new node may send before this node has seen it as live.
-    func lose(allBut living: [ClusterNode]) async {
-        let living = Set(living)
-        let gone = state.withLock { state in
+    func lose(allBut liveNodes: [ClusterNode]) async {
+        let liveNodes = Set(liveNodes)
+        let removed = state.withLock { state in
             for node in Array(state.peers.keys) {
                 let before = state.peers[node]?.absences ?? 0
-                state.peers[node]?.absences = living.contains(node) ? 0 : before + 1
+                state.peers[node]?.absences = liveNodes.contains(node) ? 0 : before + 1
             }
             return state.peers.filter { $0.value.absences > 0 }
                 .map { ($0.key, mayListen: $0.value.isLeaving || $0.value.absences < Self.maximumAbsences) }
         }
-        for (node, mayListen) in gone {
+        for (node, mayListen) in removed {
             if mayListen, (try? await engine.sendMessage([], to: node)) != false { continue }
             let isSending = state.withLock { state in
                 guard state.peers[node]?.isSending == true else { return false }
@@ -390,8 +390,8 @@ final class NodeTransport: Sendable {
             state.withLock { if $0.peers[node]?.isSending == false { $0.peers[node] = nil } }
         }
         // The message that reports a loss may itself have been lost.
-        for node in living { sendEpoch(to: node) }
-        check(living)
+        for node in liveNodes { sendEpoch(to: node) }
+        check(liveNodes)
     }
 
     private static func `break`(_ ends: [any NodeChannelHandler]) {

@@ -18,8 +18,8 @@ struct OrderedResend<Call> {
 
     /// - Parameter number: higher for a later call.
     mutating func addCall(_ call: Call, _ number: UInt64) {
-        let place = waiting.lastIndex { $0.number < number }.map { $0 + 1 } ?? 0
-        waiting.insert((number, call), at: place)
+        let index = waiting.lastIndex { $0.number < number }.map { $0 + 1 } ?? 0
+        waiting.insert((number, call), at: index)
     }
 
     /// Removes a call that must not be sent any more.

@@ -12,5 +12,5 @@ final class OwnershipChangeCounter: @unchecked Sendable {
     func didHandle() { handled += 1 }
 
     /// Whether there are owner changes that the reactor has not handled.
-    var areUnheard: Bool { sent.load(ordering: .sequentiallyConsistent) != handled }
+    var arePending: Bool { sent.load(ordering: .sequentiallyConsistent) != handled }
 }

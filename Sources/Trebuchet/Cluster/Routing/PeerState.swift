@@ -69,10 +69,10 @@ struct PeerState {
     }
 
     /// Removes some waiting frames.
-    mutating func remove(where isGone: (Waiting) -> Bool) {
-        let kept = waiting.filter { !isGone($0) }
-        waitingBytes = kept.reduce(0) { $0 + $1.frame.byteCount }
-        (queue, first) = (kept, 0)
+    mutating func remove(where isRemoved: (Waiting) -> Bool) {
+        let remaining = waiting.filter { !isRemoved($0) }
+        waitingBytes = remaining.reduce(0) { $0 + $1.frame.byteCount }
+        (queue, first) = (remaining, 0)
     }
 
     /// Returns the next message; nil if nothing waits, and sending ends.
@@ -84,13 +84,13 @@ struct PeerState {
             return nil
         }
         sendsEpochOnly = false
-        var taken: [Waiting] = []
+        var batch: [Waiting] = []
         var bytes = 0
         while first < queue.count, let waiting = queue[first],
-            taken.isEmpty || bytes + waiting.frame.byteCount <= most
+            batch.isEmpty || bytes + waiting.frame.byteCount <= most
         {
             bytes += waiting.frame.byteCount
-            taken.append(waiting)
+            batch.append(waiting)
             queue[first] = nil
             first += 1
         }
@@ -101,7 +101,7 @@ struct PeerState {
             first = 0
         }
         sent += 1
-        return (sent, NodeMessage.Epochs(sender: ownEpoch, receiver: peerEpoch, last: lastBeforeEpoch), taken)
+        return (sent, NodeMessage.Epochs(sender: ownEpoch, receiver: peerEpoch, last: lastBeforeEpoch), batch)
     }
 
     // MARK: Losses
@@ -138,18 +138,18 @@ struct PeerState {
     mutating func receive(_ number: UInt64, _ epochs: NodeMessage.Epochs) -> ReceiveAction {
         // Sent before the peer's loss, which the peer has already reported.
         guard epochs.sender >= peerEpoch else { return ReceiveAction(isLate: true) }
-        var arrival = ReceiveAction()
+        var action = ReceiveAction()
         if epochs.sender > peerEpoch {
-            arrival.endsChannels = peerEpoch > 0 || epochs.sender % 2 == 1
+            action.endsChannels = peerEpoch > 0 || epochs.sender % 2 == 1
             (peerEpoch, received) = (epochs.sender, epochs.last)
         }
         // The first message of an epoch may be missing too: the channels that it opened do not exist here.
-        arrival.hasGap = number != received &+ 1
+        action.hasGap = number != received &+ 1
         received = number
         // A peer that has received nothing from this node cannot know of a loss.
         let knows = epochs.receiver == ownEpoch || epochs.receiver == 0 && ownEpoch % 2 == 0
-        if !knows { (arrival.isLate, mustSendEpoch) = (true, true) }
-        if arrival.hasGap { arrival.isLate = true }
-        return arrival
+        if !knows { (action.isLate, mustSendEpoch) = (true, true) }
+        if action.hasGap { action.isLate = true }
+        return action
     }
 }

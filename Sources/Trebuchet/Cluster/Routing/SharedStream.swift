@@ -68,7 +68,7 @@ final class SharedStream: Sendable {
         at node: ClusterNode, behind seen: (epoch: String, sequence: UInt64),
         _ answer: @escaping @Sendable (SubscribeOutcome) -> Void
     ) -> Bool {
-        if let number = feed(notOf: node) {
+        if let number = feed(notFrom: node) {
             for answer in endSubscription(number, isOwnerNotified: true) ?? [] { answer(.elsewhere) }
         }
         var found: RemoteStreamReplica?
@@ -89,7 +89,7 @@ final class SharedStream: Sendable {
     }
 
     /// Returns the number of a subscription that must not continue, since it is from another node or its replica has ended.
-    private func feed(notOf node: ClusterNode) -> UInt64? {
+    private func feed(notFrom node: ClusterNode) -> UInt64? {
         state.withLock { state in
             let isBroken = state.isCaughtUp && state.mirror?.hasEnded == true
             guard let feed = state.feed, feed.receiver.node != node || isBroken else {
@@ -125,11 +125,11 @@ final class SharedStream: Sendable {
         if state.mirror?.canApplyDeltas == false { state.mirror = nil }
         let receiver = streams.receiver(for: node)
         let behind = state.mirror.map { ($0.epoch, $0.position) } ?? seen ?? ("", 0)
-        let beginning = SharedStreamRequest(
+        let request = SharedStreamRequest(
             actor: key.actor, target: key.target, epoch: behind.0, sequence: behind.1, isFresh: state.mirror == nil)
         let feed = Feed(receiver: receiver, number: streams.nextNumber(), isResumed: !behind.0.isEmpty)
         (state.feed, state.isCaughtUp) = (feed, false)
-        receiver.startStream(self, feed.number, beginning)
+        receiver.startStream(self, feed.number, request)
     }
 
     /// Handles that a subscriber observes the replica, or no longer needs it.
@@ -148,19 +148,19 @@ final class SharedStream: Sendable {
     }
 
     private func scheduleSubscriberCheck() {
-        let (look, time) = state.withLock { state in
+        let (generation, time) = state.withLock { state in
             state.checkGeneration += 1
             return (state.checkGeneration, state.feed == nil ? Self.longestMove : Self.linger)
         }
         Task { [weak self] in
             try? await Task.sleep(for: time)
-            self?.endIfUnused(look)
+            self?.endIfUnused(generation)
         }
     }
 
-    private func endIfUnused(_ look: Int) {
+    private func endIfUnused(_ generation: Int) {
         let isUnused = state.withLock { state in
-            guard state.checkGeneration == look, !state.hasEnded, state.admitted == 0, state.waiting.isEmpty,
+            guard state.checkGeneration == generation, !state.hasEnded, state.admitted == 0, state.waiting.isEmpty,
                 state.mirror?.broadcasterCount ?? 0 == 0
             else { return false }
             state.hasEnded = true
@@ -180,7 +180,7 @@ final class SharedStream: Sendable {
         case .started: didStart(message)
         case .version:
             guard let mirror = mirror(fedBy: message.number) else { return }
-            if message.version({ mirror.receiveMessage($0, $1) }) != true { breakOff(message.number) }
+            if message.version({ mirror.receiveMessage($0, $1) }) != true { endBrokenSubscription(message.number) }
         case .snapshot:
             guard let mirror = mirror(fedBy: message.number) else { return }
             _ = message.version { mirror.receiveSnapshot($0, $1) }
@@ -197,12 +197,12 @@ final class SharedStream: Sendable {
     }
 
     private func didStart(_ message: SharedStreamMessage) {
-        guard let start = message.decoded(SharedStreamStart.self) else { return breakOff(message.number) }
+        guard let start = message.decoded(SharedStreamStart.self) else { return endBrokenSubscription(message.number) }
         state.withLock { state in
             guard state.feed?.number == message.number else { return }
             state.mirror = RemoteStreamReplica(
                 isEvents: start.isEvents, buffer: start.buffer, epoch: start.epoch,
-                lives: start.lives.map { StreamIncarnation(epoch: $0.epoch, lastVersion: $0.last) },
+                incarnations: start.lives.map { StreamIncarnation(epoch: $0.epoch, lastVersion: $0.last) },
                 position: start.position,
                 after: start.continues ? state.mirror : nil, memory: streams?.memory
             ) { [weak self] in
@@ -227,15 +227,15 @@ final class SharedStream: Sendable {
 
     /// Ends a subscription whose channel is lost: subscribers and waiting requests must ask again.
     func lose(_ number: UInt64) {
-        lose(number, isTold: false)
+        lose(number, isOwnerNotified: false)
     }
 
-    private func lose(_ number: UInt64, isTold: Bool) {
+    private func lose(_ number: UInt64, isOwnerNotified: Bool) {
         let node = state.withLock { $0.feed?.number == number ? $0.feed?.receiver.node : nil }
         guard let node else { return }
         streams?.didMove(ClusterSlot(of: key.actor), from: node)
-        guard let left = endSubscription(number, isOwnerNotified: isTold) else { return }
-        for answer in left { answer(.elsewhere) }
+        guard let waiting = endSubscription(number, isOwnerNotified: isOwnerNotified) else { return }
+        for answer in waiting { answer(.elsewhere) }
         scheduleSubscriberCheck()
     }
 
@@ -244,11 +244,11 @@ final class SharedStream: Sendable {
     func ownerDidChange(to node: ClusterNode) {
         let feed = state.withLock { $0.feed }
         guard let feed, feed.receiver.node != node else { return }
-        lose(feed.number, isTold: true)
+        lose(feed.number, isOwnerNotified: true)
     }
 
     /// Ends a subscription whose messages do not fit the replica: the stream begins again.
-    private func breakOff(_ number: UInt64) {
+    private func endBrokenSubscription(_ number: UInt64) {
         let mirror: RemoteStreamReplica? = state.withLock { state in
             guard let feed = state.feed, feed.number == number else { return nil }
             feed.receiver.endStream(number, mayReturn: false)
@@ -260,14 +260,15 @@ final class SharedStream: Sendable {
     }
 
     private func endStream(_ number: UInt64, _ end: RemoteStreamReplica.EndReason) {
-        let (left, mirror): ([@Sendable (SubscribeOutcome) -> Void], RemoteStreamReplica?) = state.withLock { state in
+        let (waiting, mirror): ([@Sendable (SubscribeOutcome) -> Void], RemoteStreamReplica?) = state.withLock {
+            state in
             guard let feed = state.feed, feed.number == number else { return ([], nil) }
             feed.receiver.removeStream(number)
             defer { state.mirror = nil }
             return Self.stop(&state)
         }
         mirror?.finish(end)
-        for answer in left {
+        for answer in waiting {
             if case .failed(let error) = end { answer(.failed(error)) } else { answer(.elsewhere) }
         }
         scheduleSubscriberCheck()
@@ -279,7 +280,7 @@ final class SharedStream: Sendable {
             ?? TrebuchetError(.internal, "the stream was ended by its owner")
         // If the owner no longer has the versions after the requested position, begin without one: each client with that
         // position gets the error itself.
-        let beginsAnew = state.withLock { state in
+        let restarts = state.withLock { state in
             guard let feed = state.feed, feed.number == message.number, !state.isCaughtUp, feed.isResumed,
                 error.code == .overflow
             else { return false }
@@ -288,6 +289,6 @@ final class SharedStream: Sendable {
             startStream(at: feed.receiver.node, behind: nil, &state)
             return true
         }
-        if !beginsAnew { endStream(message.number, .failed(error)) }
+        if !restarts { endStream(message.number, .failed(error)) }
     }
 }

@@ -53,9 +53,9 @@ final class SharedStreamSubscriptions: Sendable {
             let stream = state.withLock { state in
                 let slot = ClusterSlot(of: key.actor)
                 if let found = state.streams[slot]?[key] { return found }
-                let made = SharedStream(key, in: self)
-                state.streams[slot, default: [:]][key] = made
-                return made
+                let created = SharedStream(key, in: self)
+                state.streams[slot, default: [:]][key] = created
+                return created
             }
             if stream.join(at: node, behind: seen, { answer(stream, $0) }) { return }
         }
@@ -125,23 +125,23 @@ final class SharedStreamReceiver: NodeChannelHandler {
         self.user = user
         self.node = node
         self.reactor = reactor
-        let made = exchange.makeChannel(to: node, self)
-        channel.withLock { $0 = made }
-        made.send(.open, SharedStreamMessage.opening)
+        let created = exchange.makeChannel(to: node, self)
+        channel.withLock { $0 = created }
+        created.send(.open, SharedStreamMessage.opening)
     }
 
     private func send(_ message: [UInt8]) {
         channel.withLock { $0 }?.send(message, part: .toOwnerPart, last: .toOwner)
     }
 
-    func startStream(_ stream: SharedStream, _ number: UInt64, _ beginning: SharedStreamRequest) {
+    func startStream(_ stream: SharedStream, _ number: UInt64, _ request: SharedStreamRequest) {
         let isBroken = state.withLock { state in
             if !state.isBroken { state.streams[number] = stream }
             return state.isBroken
         }
         // The channel broke after the lookup. Run it later, since the stream is just beginning.
         if isBroken { return reactor.execute { stream.lose(number) } }
-        send(SharedStreamMessage.bytes(.begin, number, beginning))
+        send(SharedStreamMessage.bytes(.begin, number, request))
     }
 
     /// - Parameter mayReturn: whether a subscriber may return soon.
@@ -178,13 +178,13 @@ final class SharedStreamReceiver: NodeChannelHandler {
     }
 
     private func acknowledgeReceivedBytes(_ count: Int) {
-        let taken = state.withLock { state in
+        let removed = state.withLock { state in
             state.unacknowledgedBytes += count
             guard state.unacknowledgedBytes >= OwnerChannel.acknowledgementThreshold else { return 0 }
             defer { state.unacknowledgedBytes = 0 }
             return state.unacknowledgedBytes
         }
-        if taken > 0 { channel.withLock { $0 }?.send(.acknowledgement, number: UInt64(taken)) }
+        if removed > 0 { channel.withLock { $0 }?.send(.acknowledgement, number: UInt64(removed)) }
     }
 
     func channelDidBreak(received: UInt64) {

@@ -3,14 +3,14 @@
 /// `@unchecked Sendable`: isolated to its reactor.
 final class ActivationQueue: @unchecked Sendable {
     /// The quota scopes of the first caller, in which the activation counts.
-    let parties: QuotaScopes
+    let scopes: QuotaScopes
     fileprivate var waiters: [ActivationWaiter] = []
     /// The index of the next waiter; earlier ones have been resumed.
     private var next = 0
     /// The number of cancelled waiters from `next` on.
     private var cancelledCount = 0
 
-    init(for parties: QuotaScopes) { self.parties = parties }
+    init(for scopes: QuotaScopes) { self.scopes = scopes }
 
     /// The number of waiters.
     var count: Int { waiters.count - next - cancelledCount }

@@ -48,7 +48,7 @@ final class ActorDirectory: ActorHost, Sendable {
 
     private let contents = Mutex(Contents())
     private let shares: QuotaLedger
-    private let ways = Mutex<(@Sendable (String) -> (any RemoteServer)?)?>(nil)
+    private let routes = Mutex<(@Sendable (String) -> (any RemoteServer)?)?>(nil)
 
     init(shares: QuotaLedger) { self.shares = shares }
 
@@ -99,10 +99,10 @@ final class ActorDirectory: ActorHost, Sendable {
         }
     }
 
-    func way(to name: String) -> (any RemoteServer)? { ways.withLock { $0 }?(name) }
+    func route(to name: String) -> (any RemoteServer)? { routes.withLock { $0 }?(name) }
 
     /// Sets the resolver of remote servers, before the server is returned to the program; nil when the server shuts down.
-    func reach(by way: (@Sendable (String) -> (any RemoteServer)?)?) { ways.withLock { $0 = way } }
+    func reach(by route: (@Sendable (String) -> (any RemoteServer)?)?) { routes.withLock { $0 = route } }
 
     /// Returns the type of the actor with this name, activated or not; nil for an unknown name. Activates nothing.
     func type(of name: ActorName) -> ActorType? {
@@ -170,23 +170,23 @@ final class ActorDirectory: ActorHost, Sendable {
     /// Returns the task that activates the actor of this name, one for all concurrent callers; nil for an unknown name.
     ///
     /// - Parameters:
-    ///   - parties: The quota scopes of the activation.
+    ///   - scopes: The quota scopes of the activation.
     ///   - reactor: The reactor of the first caller, on which the actor lives if it is created.
     func activate(
-        _ name: ActorName, for parties: QuotaScopes?, on reactor: Reactor? = nil
+        _ name: ActorName, for scopes: QuotaScopes?, on reactor: Reactor? = nil
     ) throws(TrebuchetError) -> Task<ActorRecord, any Error>? {
         try contents.withLock { contents throws(TrebuchetError) in
             if let running = contents.activating[name] { return running }
             // Another reactor may have requested it since the caller's lookup, and the activation is complete.
             if let record = contents.records[name] { return Task { record } }
             let leaving = contents.leaving[name]?.task
-            let (registration, stake): (Registration, QuotaReservation?)
+            let (registration, reservation): (Registration, QuotaReservation?)
             if let load = contents.loading[name] {
-                (registration, stake) = (load, nil)
+                (registration, reservation) = (load, nil)
             } else if let pattern = contents.pattern(for: name) {
                 registration = pattern
-                stake = try parties.map { parties throws(TrebuchetError) in
-                    try shares.reserve(.actorsOnDemand, for: parties)
+                reservation = try scopes.map { scopes throws(TrebuchetError) in
+                    try shares.reserve(.actorsOnDemand, for: scopes)
                 }
             } else if name.isTooLong {
                 throw ActorName.tooLong
@@ -196,7 +196,7 @@ final class ActorDirectory: ActorHost, Sendable {
             let task = Task {
                 await leaving?.value
                 return try await TrebuchetActorSystem.withLoop(reactor) {
-                    try await self.make(name, registration, stake)
+                    try await self.make(name, registration, reservation)
                 }
             }
             contents.activating[name] = task
@@ -204,7 +204,7 @@ final class ActorDirectory: ActorHost, Sendable {
         }
     }
 
-    private func make(_ name: ActorName, _ registration: Registration, _ stake: QuotaReservation?) async throws
+    private func make(_ name: ActorName, _ registration: Registration, _ reservation: QuotaReservation?) async throws
         -> ActorRecord
     {
         do {
@@ -215,10 +215,10 @@ final class ActorDirectory: ActorHost, Sendable {
                 if let exposed = contents.records[name] { return exposed }
                 // It has ended already; its callers request the next one.
                 guard !record.actorInstance.isDeactivated else {
-                    stake?.release()
+                    reservation?.release()
                     return record
                 }
-                record.reservation = stake
+                record.reservation = reservation
                 record.idle = registration.idle
                 if registration.isClustered { record.slot = ClusterSlot(of: record.name).number }
                 contents.records[name] = record

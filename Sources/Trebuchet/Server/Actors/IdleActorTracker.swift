@@ -24,8 +24,8 @@ struct IdleActorTracker {
         var rested: [ActorRecord] = []
         for _ in 0..<min(count, entries.count) {
             if next >= entries.count { next = 0 }
-            let life = entries[next].record.actorInstance
-            if life.consumeUseFlag() {
+            let instance = entries[next].record.actorInstance
+            if instance.consumeUseFlag() {
                 entries[next].quietSince = now
                 next += 1
             } else if now - min(now, entries[next].quietSince) >= entries[next].time {

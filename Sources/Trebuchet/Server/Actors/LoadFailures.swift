@@ -53,24 +53,24 @@ final class LoadFailures: Sendable {
 
     private func didFail(_ name: ActorName, _ error: any Error) {
         let now = clock()
-        let lasting: UInt64? = failures.withLock { failures in
+        let duration: UInt64? = failures.withLock { failures in
             var failure =
                 failures[name].flatMap { Self.isRecent($0, at: now) ? $0 : nil } ?? Failure(since: now, last: now)
             failure.last = now
-            let lasting = now - min(now, failure.since)
+            let duration = now - min(now, failure.since)
             let isNews =
-                !failure.isLogged && lasting >= Self.patience.nanoseconds
+                !failure.isLogged && duration >= Self.patience.nanoseconds
                 && failures.values.count(where: { $0.isLogged && Self.isRecent($0, at: now) }) < Self.maximumLines
             failure.isLogged = failure.isLogged || isNews
             if failures[name] == nil, failures.count >= Self.most { Self.remove(&failures, at: now) }
             if failures[name] != nil || failures.count < Self.most { failures[name] = failure }
-            return isNews ? lasting : nil
+            return isNews ? duration : nil
         }
-        guard let lasting else { return }
+        guard let duration else { return }
         let reason = (error as? TrebuchetError)?.message ?? "\(error)"
         log(
             .error,
-            "actor '\(name.text)' could not be loaded for \(lasting / 1_000_000_000) s, and its calls fail: \(reason); repair the "
+            "actor '\(name.text)' could not be loaded for \(duration / 1_000_000_000) s, and its calls fail: \(reason); repair the "
                 + "store, each call retries the load")
     }
 

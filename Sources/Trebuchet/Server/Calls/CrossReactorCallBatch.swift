@@ -225,9 +225,9 @@ final class CrossReactorReplies: @unchecked Sendable {
     /// Calls `body` with each outcome and the index of its call, in order.
     func forEach(_ body: (Int, Outcome) -> Void) {
         var (start, failures) = (0, 0)
-        for place in 0..<count {
+        for offset in 0..<count {
             let outcome: Outcome
-            switch ends[place] {
+            switch ends[offset] {
             case Self.failed:
                 outcome = .failed(errors[failures])
                 failures += 1
@@ -238,7 +238,7 @@ final class CrossReactorReplies: @unchecked Sendable {
                 outcome = .result(UnsafeRawBufferPointer(rebasing: bytes.bytes[start..<Int(end)]))
                 start = Int(end)
             }
-            body(first + place, outcome)
+            body(first + offset, outcome)
         }
     }
 }

@@ -51,15 +51,15 @@ final class ClientActorHost: @unchecked Sendable {
     private var hasEnded = false
 
     init(
-        _ key: ClientActorHosts.Key, _ number: UInt64, _ clients: ClientActorHosts, _ parties: QuotaScopes,
+        _ key: ClientActorHosts.Key, _ number: UInt64, _ clients: ClientActorHosts, _ scopes: QuotaScopes,
         _ reactor: Reactor
     ) {
         self.key = key
         self.number = number
         self.clients = clients
         self.reactor = reactor
-        holders = [.client(number)] + parties.beyondConnection
-        shares = ClientCallQuotaUsage(clients.quotas, parties)
+        holders = [.client(number)] + scopes.beyondConnection
+        shares = ClientCallQuotaUsage(clients.quotas, scopes)
     }
 
     // MARK: References
@@ -76,12 +76,12 @@ final class ClientActorHost: @unchecked Sendable {
     private func reference(to name: ActorName) throws(TrebuchetError) -> ClientActorReference {
         // If another thread was faster, the unused stake is released outside of the lock.
         if let known = try known(name) { return known }
-        let made = ClientActorReference(name, of: self, try clients.shares.reserve(.clientActors, for: holders))
+        let created = ClientActorReference(name, of: self, try clients.shares.reserve(.clientActors, for: holders))
         return try references.withLock { references throws(TrebuchetError) in
             if let end = references.end { throw end }
             if let other = references.byName[name]?.object { return other }
-            references.byName[name] = Reference(object: made)
-            return made
+            references.byName[name] = Reference(object: created)
+            return created
         }
     }
 
@@ -113,16 +113,16 @@ final class ClientActorHost: @unchecked Sendable {
     /// Sends a call and waits for its response: the result in JSON, nil for a method without one.
     func call(_ actor: String, _ target: String, _ request: CallRequest) async throws -> [UInt8]? {
         let now = reactor.now
-        let asked = Deadline.current.map { $0 &+ reactor.timeAhead } ?? .max
-        guard asked > now else {
+        let callerDeadline = Deadline.current.map { $0 &+ reactor.timeAhead } ?? .max
+        guard callerDeadline > now else {
             throw TrebuchetError(.timeout, "the deadline had passed before \(target) was called")
         }
         let own = now &+ limits.clientCallTimeout.nanoseconds
         let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
-        let traced = TraceContext.current.map { TracedCall(of: $0, isTold: clients.events.isEnabled(for: .spans)) }
+        let traced = TraceContext.current.map { TracedCall(of: $0, isReported: clients.events.isEnabled(for: .spans)) }
         let call = OutboundClientCall(
-            number: number, actor: actor, target: target, request: request, deadline: min(own, asked),
-            isLimit: own < asked, traceparent: traced?.context.traceparent)
+            number: number, actor: actor, target: target, request: request, deadline: min(own, callerDeadline),
+            isLimit: own < callerDeadline, traceparent: traced?.context.traceparent)
         do {
             let result: [UInt8]? = try await withTaskCancellationHandler {
                 try await withCheckedThrowingContinuation { continuation in

@@ -52,14 +52,14 @@ final class ClientActorHosts: Sendable {
     /// Returns the client of a connection that is about to be attached: the existing one if it is known, else a new one.
     ///
     /// - Parameter reactor: the reactor of the connection.
-    func client(_ key: Key, _ parties: QuotaScopes, reactor: Reactor) -> ClientActorHost {
+    func client(_ key: Key, _ scopes: QuotaScopes, reactor: Reactor) -> ClientActorHost {
         let client = state.withLock { state in
             if let known = state.entries[key]?.client {
                 state.entries[key]?.lookups += 1
                 return known
             }
             state.count += 1
-            let client = ClientActorHost(key, state.count, self, parties, reactor)
+            let client = ClientActorHost(key, state.count, self, scopes, reactor)
             if !state.isClosed { state.entries[key] = Entry(client: client) }
             return client
         }

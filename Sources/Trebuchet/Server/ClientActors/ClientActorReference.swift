@@ -7,10 +7,10 @@ final class ClientActorReference: ClientActor {
     let name: ActorName
     let reservation: QuotaReservation
 
-    init(_ name: ActorName, of client: ClientActorHost, _ stake: QuotaReservation) {
+    init(_ name: ActorName, of client: ClientActorHost, _ reservation: QuotaReservation) {
         self.client = client
         self.name = name
-        self.reservation = stake
+        self.reservation = reservation
     }
 
     deinit { client.didRelease(name) }

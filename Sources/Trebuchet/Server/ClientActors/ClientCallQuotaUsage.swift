@@ -36,12 +36,12 @@ final class ClientCallQuotaUsage {
     private var count = 0
     private var bytes = 0
 
-    init(_ quotas: ClientCallQuotas, _ parties: QuotaScopes) {
+    init(_ quotas: ClientCallQuotas, _ scopes: QuotaScopes) {
         self.quotas = quotas
-        principal = parties.principal.map { quotas.principals.share(of: PrincipalName($0)) }
-        host = parties.host.map { quotas.hosts.share(of: $0) }
-        hostBytes = parties.host.map { quotas.hostBytes.share(of: $0) }
-        part = parties.principal.map { quotas.principalMemory.usage(of: $0) }
+        principal = scopes.principal.map { quotas.principals.share(of: PrincipalName($0)) }
+        host = scopes.host.map { quotas.hosts.share(of: $0) }
+        hostBytes = scopes.host.map { quotas.hostBytes.share(of: $0) }
+        part = scopes.principal.map { quotas.principalMemory.usage(of: $0) }
         account = MemoryAccount(limit: .max, server: quotas.memory)
         if let part { account.join(part.budget) }
     }

@@ -4,14 +4,14 @@ internal import TrebuchetWire
 struct EnvelopeScratchStack: ~Copyable {
     private static let count = 4
     /// Accessed through a pointer, so that reads of a scan result need no exclusivity check.
-    private let places = UnsafeMutablePointer<ScannedEnvelope>.allocate(capacity: count)
+    private let envelopes = UnsafeMutablePointer<ScannedEnvelope>.allocate(capacity: count)
     private var used = 0
 
-    init() { places.initialize(repeating: ScannedEnvelope(), count: Self.count) }
+    init() { envelopes.initialize(repeating: ScannedEnvelope(), count: Self.count) }
 
     deinit {
-        places.deinitialize(count: Self.count)
-        places.deallocate()
+        envelopes.deinitialize(count: Self.count)
+        envelopes.deallocate()
     }
 
     /// Returns a place that is reserved until `release`, which releases places in reverse order; nil when all are in use.
@@ -19,7 +19,7 @@ struct EnvelopeScratchStack: ~Copyable {
     mutating func reserve() -> UnsafeMutablePointer<ScannedEnvelope>? {
         guard used < Self.count else { return nil }
         used += 1
-        return places + (used - 1)
+        return envelopes + (used - 1)
     }
 
     @inline(__always)

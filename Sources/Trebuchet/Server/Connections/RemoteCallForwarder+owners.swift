@@ -7,10 +7,10 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
     var isWritable: Bool { connection.isWritable }
 
     func receive(_ bytes: UnsafeRawBufferPointer, over channel: OwnerChannel) {
-        guard isOpen, let place = shard.scans.reserve() else { return }
+        guard isOpen, let scratch = shard.scans.reserve() else { return }
         defer { shard.scans.release() }
-        guard (try? place.pointee.scan(bytes)) != nil else { return }
-        let message = Message(bytes: bytes, envelope: UnsafePointer(place))
+        guard (try? scratch.pointee.scan(bytes)) != nil else { return }
+        let message = Message(bytes: bytes, envelope: UnsafePointer(scratch))
         let envelope = message.envelope
         switch message.kind {
         case .response:
@@ -91,17 +91,17 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
                 return connection.failStream(stream.streamID, revocation)
             }
         case .call(let relayed):
-            guard let call = underWay(relayed), let asked = relayed.stream else {
+            guard let call = underWay(relayed), let requested = relayed.stream else {
                 return isPermission ? () : channel.unsubscribe(streamID)
             }
             // Its authorization may have been revoked since the request.
-            if let revocation = connection.revocation(of: asked.actor) {
+            if let revocation = connection.revocation(of: requested.actor) {
                 if !isPermission { channel.unsubscribe(streamID) }
                 connection.finish(call, .failure(revocation))
                 return didEnd(relayed)
             }
             connection.withdraw(call)
-            (stream, begun) = (asked, relayed)
+            (stream, begun) = (requested, relayed)
         case nil: return isPermission ? () : channel.unsubscribe(streamID)
         }
         if isPermission {
@@ -240,8 +240,8 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
                 let traffic = traffic(of: relayed.slot)
                 touched[relayed.slot] = traffic
                 traffic.calls.didEnd(relayed.order)
-                let cameTooLate = received.map { relayed.messageIndex > $0 } ?? false
-                if cameTooLate || relayed.mayBeResent() {
+                let isTooLate = received.map { relayed.messageIndex > $0 } ?? false
+                if isTooLate || relayed.mayBeResent() {
                     traffic.calls.addCall(relayed, relayed.order)
                 } else {
                     let text = "the node that received the call has left the cluster; the call may have been executed"

@@ -65,24 +65,24 @@ final class RemoteCallForwarder {
 
     /// Forwards a message that starts or resumes a stream.
     func forward(
-        _ message: borrowing Message, beginning asked: RequestedStream, _ filter: StreamFilter?,
-        _ stake: StreamReservation
+        _ message: borrowing Message, starting requested: RequestedStream, _ filter: StreamFilter?,
+        _ reservation: StreamReservation
     ) {
         let envelope = message.envelope
-        let callID = envelope.pointee.callID.isAbsent ? asked.resumed ?? [] : Array(message.callID)
+        let callID = envelope.pointee.callID.isAbsent ? requested.resumed ?? [] : Array(message.callID)
         let stream = ForwardedStream(
-            callID: callID, actor: asked.actor.text, target: asked.target, filter: filter,
+            callID: callID, actor: requested.actor.text, target: requested.target, filter: filter,
             epoch: message.text(envelope.pointee.epoch), sequence: envelope.pointee.lastSequence ?? 0,
-            mayShare: connection.mayShareStreams, reservation: stake)
-        forward(message, callID, asked, stream, isRepeatable: true)
+            mayShare: connection.mayShareStreams, reservation: reservation)
+        forward(message, callID, requested, stream, isRepeatable: true)
     }
 
     private func forward(
-        _ message: borrowing Message, _ callID: [UInt8], _ asked: RequestedStream?, _ stream: ForwardedStream?,
+        _ message: borrowing Message, _ callID: [UInt8], _ requested: RequestedStream?, _ stream: ForwardedStream?,
         isRepeatable: Bool
     ) {
         guard let call = connection.registerCall(message, callID, isPermitted: true) else { return }
-        call.stream = asked
+        call.stream = requested
         callCount += 1
         // A message that was at this node before precedes one that has just arrived.
         let order = callCount | (connection.isCounted ? 0 : 1 << 63)
@@ -121,10 +121,10 @@ final class RemoteCallForwarder {
 
     func traffic(of slot: ClusterSlot) -> SlotSendState {
         if let found = slots[slot] { return found }
-        let made = SlotSendState(slot)
-        slots[slot] = made
+        let created = SlotSendState(slot)
+        slots[slot] = created
         connection.hasCallsElsewhere = true
-        return made
+        return created
     }
 
     /// Sends the slot's waiting messages, as far as their order permits.

@@ -155,11 +155,12 @@ extension ServerConnection {
         record.actorInstance.didRunInPlace()
         if Unmanaged.passUnretained(shard.events)._withUnsafeGuaranteedRef({ $0.isEnabled(for: .callsVersionsOrSpans) })
         {
-            let begins = beginsTrace(message)
+            let startsTrace = beginsTrace(message)
             // If only trace handlers are registered, most calls create no object.
-            if begins || shard.events.isEnabled(for: .callsOrVersions) || !message.envelope.pointee.traceparent.isAbsent
+            if startsTrace || shard.events.isEnabled(for: .callsOrVersions)
+                || !message.envelope.pointee.traceparent.isAbsent
             {
-                return callObserved(record, method, message, begins: begins)
+                return callObserved(record, method, message, startsTrace: startsTrace)
             }
         }
         do {
@@ -176,22 +177,25 @@ extension ServerConnection {
     /// Calls in place while event handlers are registered.
     @inline(never)
     private func callObserved(
-        _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, begins: Bool
+        _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, startsTrace: Bool
     ) {
         let callID = message.callID
-        let told = makeObservedCall(method.name, isRedacted: method.isRedacted, record.type, message, begins: begins)
+        let observed = makeObservedCall(
+            method.name, isRedacted: method.isRedacted, record.type, message, startsTrace: startsTrace)
         do {
-            try told.during { try asCaller(clientActorHost) { try shard.callInPlace(record, method, message, dates) } }
+            try observed.during {
+                try asCaller(clientActorHost) { try shard.callInPlace(record, method, message, dates) }
+            }
         } catch {
             shard.didCall(method.row)
-            told?.reportEnd(to: shard.events, code(of: error))
-            return fail(callID, method.hidesErrors(record.type) ? RedactedError.hiding(error) : error, told)
+            observed?.reportEnd(to: shard.events, code(of: error))
+            return fail(callID, method.hidesErrors(record.type) ? RedactedError.hiding(error) : error, observed)
         }
         let result = shard.reply.pointee.bytes
         let code = code(callID, result)
-        succeed(callID, result.isEmpty ? nil : result, told)
+        succeed(callID, result.isEmpty ? nil : result, observed)
         shard.didCall(method.row)
-        told?.reportEnd(to: shard.events, code)
+        observed?.reportEnd(to: shard.events, code)
     }
 
     /// Calls an actor in place whose changes are written before the response is sent. A call that only waits for that write occupies
@@ -201,9 +205,9 @@ extension ServerConnection {
     private func callInPlace(
         _ record: ActorRecord, _ persisted: PersistedStates, _ method: ActorMethod, _ message: borrowing Message
     ) -> Bool {
-        let life = record.actorInstance
-        guard life.enter() else { return false }
-        defer { life.removeUser() }
+        let instance = record.actorInstance
+        guard instance.enter() else { return false }
+        defer { instance.removeUser() }
         var weight = message.bytes.count + CallLoad.overhead
         if let refusal = refusal(ofBytes: weight) {
             fail(message, refusal)
@@ -212,20 +216,23 @@ extension ServerConnection {
         load.count += 1
         load.bytes += weight
         shard.counts.count(.callsBegun)
-        let told = observedCallIfNeeded(method, record.type, message)
+        let observed = observedCallIfNeeded(method, record.type, message)
         let began = shard.beginsNow()
         let limit = timeLimit(of: message)
         let deadline = removeContinuedCall()?.deadline ?? shard.reactor.now &+ limit.nanoseconds
         let outcome: Result<UnsafeRawBufferPointer, any Error>
         do {
-            try told.during { try asCaller(clientActorHost) { try shard.callInPlace(record, method, message, dates) } }
+            try observed.during {
+                try asCaller(clientActorHost) { try shard.callInPlace(record, method, message, dates) }
+            }
             outcome = .success(shard.reply.pointee.bytes)
             weight += countResult(shard.reply.pointee.count)
         } catch {
             outcome = .failure(method.hidesErrors(record.type) ? RedactedError.hiding(error) : error)
         }
         let call = ResponseAwaitingCommit(
-            self, weight: weight, deadline: deadline, limit: limit, row: method.row, began: began, observedCall: told)
+            self, weight: weight, deadline: deadline, limit: limit, row: method.row, began: began,
+            observedCall: observed)
         shard.reactor.workBegan = MonotonicClock.now
         persisted.whenWritten(call, message.callID, outcome)
         return true
@@ -265,30 +272,30 @@ extension ServerConnection {
         _ completion: @escaping CallCompletion
     ) {
         if let record { return run(method, of: record, message, call, completion) }
-        let kept = OwnedMessage(message)
-        wait(for: message.actorName, method, kept, call, completion)
+        let owned = OwnedMessage(message)
+        wait(for: message.actorName, method, owned, call, completion)
     }
 
     func wait(
-        for name: String, _ method: CalledMethod, _ kept: OwnedMessage, _ call: InFlightCall,
+        for name: String, _ method: CalledMethod, _ owned: OwnedMessage, _ call: InFlightCall,
         _ completion: @escaping CallCompletion
     ) {
         // A strong reference: a call whose response is recorded outlives the link of its connection.
-        let waiter = shard.awaitActor(ActorName(name), for: parties) { outcome in
+        let waiter = shard.awaitActor(ActorName(name), for: scopes) { outcome in
             call.waiter = nil
             guard !call.isAnswered else { return }
             switch outcome {
             case .failure(let error):
                 if ActorMoved.isIt(error), self.running[call.callID] === call {
                     self.withdraw(call)
-                    return self.continuing(call) { kept.withMessage { self.handleReturned($0) } }
+                    return self.continuing(call) { owned.withMessage { self.handleReturned($0) } }
                 }
                 completion(.failure(error))
             case .success(let record):
                 guard let method = method.resolved(in: record.type) else {
                     return completion(.failure(TrebuchetError(.methodNotFound, "the actor has been replaced")))
                 }
-                kept.withMessage { self.run(method, of: record, $0, call, completion) }
+                owned.withMessage { self.run(method, of: record, $0, call, completion) }
             }
         }
         if !call.isAnswered { call.waiter = waiter }
@@ -298,7 +305,7 @@ extension ServerConnection {
         _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ call: InFlightCall,
         _ completion: @escaping CallCompletion
     ) {
-        if let kept = call.idempotencyRecord, record.persisted?.earlier.contains(kept) == true {
+        if let recorded = call.idempotencyRecord, record.persisted?.earlier.contains(recorded) == true {
             return completion(.failure(PriorExecution()))
         }
         let dates = dates
@@ -333,10 +340,10 @@ extension ServerConnection {
             connection.shard.reactor.execute {
                 connection.didWork(call)
                 guard !call.isAnswered else { return }
-                guard let kept = connection.shard.withMessage(bytes, { OwnedMessage($0) }) else {
+                guard let owned = connection.shard.withMessage(bytes, { OwnedMessage($0) }) else {
                     return completion(.failure(TrebuchetError(.internal, "too many messages at once")))
                 }
-                connection.wait(for: record.name, method, kept, call, completion)
+                connection.wait(for: record.name, method, owned, call, completion)
             }
         }
     }
@@ -377,10 +384,10 @@ extension ServerConnection: CallResponder {
         load.bytes -= call.weight
         memory?.release(call.weight)
         shard.counts.count(.callsEnded)
-        shard.counts.count(row: call.row, took: MonotonicClock.now &- call.began)
-        if let told = call.observedCall {
+        shard.counts.count(row: call.row, duration: MonotonicClock.now &- call.began)
+        if let observed = call.observedCall {
             let code = if case .success(let result) = outcome { code(callID, result) } else { code(of: outcome) }
-            told.reportEnd(to: shard.events, code)
+            observed.reportEnd(to: shard.events, code)
         }
         guard isOpen else { return }
         switch outcome {

@@ -21,7 +21,7 @@ extension ServerConnection: ClientCallingConnection {
             return
         }
         let hosting = ClientActorHostConnection(
-            self, on: shard.reactor, clients.client(key, parties, reactor: shard.reactor))
+            self, on: shard.reactor, clients.client(key, scopes, reactor: shard.reactor))
         self.clientActorHost = hosting
         hosting.client.reactor.run { hosting.client.attach(hosting) }
     }

@@ -64,7 +64,7 @@ extension ServerConnection {
                 if awaitsStreams || outcome.isDeactivated { return self.adopt(call, of: batch, outcome, from: home) }
                 self.shard.counts.count(.callsEnded)
                 self.shard.counts.count(
-                    row: batch.targets[call.target].method.row, took: now &- batch.began)
+                    row: batch.targets[call.target].method.row, duration: now &- batch.began)
                 self.didArrive(bytes: Int(call.count))
                 guard self.isOpen else { return }
                 switch outcome {
@@ -130,10 +130,10 @@ extension ServerConnection {
                 running.cancel()
                 self.finish(running, .failure(Self.timeout(call)))
             }
-            guard let kept = shard.withMessage(bytes, { OwnedMessage($0) }) else {
+            guard let owned = shard.withMessage(bytes, { OwnedMessage($0) }) else {
                 return finish(running, .failure(TrebuchetError(.internal, "too many messages at once")))
             }
-            wait(for: target.record.name, .table(target.method), kept, running) {
+            wait(for: target.record.name, .table(target.method), owned, running) {
                 self.finish(running, $0, from: running.home)
             }
         case .deferred, .withdrawn: break
@@ -153,12 +153,12 @@ extension ServerConnection {
         }
         let now = shard.reactor.now
         let deadline = max(batch.deadline(call), now)
-        let noted = InFlightCall(
+        let inFlight = InFlightCall(
             callID: callID, after: .nanoseconds(Int64(deadline &- now)), on: shard.reactor, byteCount: Int(call.count))
-        noted.isInTransit = true
-        noted.row = batch.targets[call.target].method.row
-        running[callID] = noted
-        return noted
+        inFlight.isInTransit = true
+        inFlight.row = batch.targets[call.target].method.row
+        running[callID] = inFlight
+        return inFlight
     }
 
     // MARK: Calls that are not waited for
@@ -198,7 +198,7 @@ extension ServerConnection {
         batch.withdraw(index)
         shard.counts.count(.callsEnded)
         guard let error else { return }
-        shard.counts.count(row: batch.targets[call.target].method.row, took: MonotonicClock.now &- batch.began)
+        shard.counts.count(row: batch.targets[call.target].method.row, duration: MonotonicClock.now &- batch.began)
         fail(batch.callID(call), error)
     }
 
@@ -266,7 +266,7 @@ extension ServerShard {
     func run(_ batch: CrossReactorCallBatch, of connection: ServerConnection, _ slice: inout TimeSlice, room: Int)
         -> Bool
     {
-        guard let crossing = batch.crossing, let place = scans.reserve() else { return false }
+        guard let crossing = batch.crossing, let scratch = scans.reserve() else { return false }
         defer { scans.release() }
         let answers = batch.replies
         connection.asCaller(batch.hosting) {
@@ -287,7 +287,7 @@ extension ServerShard {
                         answers.appendDeactivated()
                     }
                 } else {
-                    run(call, of: batch, target, place, connection.dates, answers)
+                    run(call, of: batch, target, scratch, connection.dates, answers)
                 }
                 // As for calls over connections of this reactor.
                 if states.isMarked { states.callDidEnd() }
@@ -309,17 +309,18 @@ extension ServerShard {
 
     private func run(
         _ call: CrossReactorCallBatch.Call, of batch: CrossReactorCallBatch, _ target: CrossReactorCallBatch.Target,
-        _ place: UnsafeMutablePointer<ScannedEnvelope>, _ dates: DateEncoding, _ answers: CrossReactorReplies
+        _ scratch: UnsafeMutablePointer<ScannedEnvelope>, _ dates: DateEncoding, _ answers: CrossReactorReplies
     ) {
         let bytes = batch.bytes(call)
         target.record.actorInstance.didRunInPlace()
         do {
             if let arguments = call.arguments {
-                place.pointee.replaceArguments(arguments.count, arguments.first, arguments.second)
+                scratch.pointee.replaceArguments(arguments.count, arguments.first, arguments.second)
             } else {
-                try place.pointee.scan(bytes)
+                try scratch.pointee.scan(bytes)
             }
-            try callInPlace(target.record, target.method, Message(bytes: bytes, envelope: UnsafePointer(place)), dates)
+            try callInPlace(
+                target.record, target.method, Message(bytes: bytes, envelope: UnsafePointer(scratch)), dates)
             answers.append(reply.pointee.bytes)
         } catch {
             answers.append(target.method.hidesErrors(target.record.type) ? RedactedError.hiding(error) : error)

@@ -36,8 +36,8 @@ extension ServerConnection {
         do {
             // The owner counts it too, but only for this node.
             let filter = try filter(in: message)
-            let stake = try reserveStream(filtered: !message.envelope.pointee.filter.isAbsent)
-            relays.forward(message, beginning: stream, filter, stake)
+            let reservation = try reserveStream(filtered: !message.envelope.pointee.filter.isAbsent)
+            relays.forward(message, starting: stream, filter, reservation)
         } catch {
             fail(message, error)
         }
@@ -61,14 +61,14 @@ extension ServerConnection {
         guard !isCounted, !relays.isMakingPostponed, shard.hasUnheardOwners || relays.postponed > 0 else {
             return false
         }
-        let kept = OwnedMessage(message)
+        let owned = OwnedMessage(message)
         relays.postponed += 1
         shard.reactor.execute {
             guard let relays = self.forwarder else { return }
             relays.postponed -= 1
             relays.isMakingPostponed = true
             defer { relays.isMakingPostponed = false }
-            kept.withMessage { self.handle($0) }
+            owned.withMessage { self.handle($0) }
         }
         return true
     }
@@ -209,14 +209,16 @@ extension ServerConnection {
     /// Moves the streams of a slot's actors to its new owner, before the previous owner reports the change.
     func ownerDidChange(of slot: ClusterSlot, to node: ClusterNode, isHere: Bool) {
         if !isHere {
-            for (streamID, placed) in clusteredStreams where placed.slot == slot {
+            for (streamID, clustered) in clusteredStreams where clustered.slot == slot {
                 // Streams from other nodes end without this.
                 guard let subscription = streams[streamID], subscription.broadcaster.producer.requiresNewRequest == nil
                 else { continue }
-                move(subscription, placed)
+                move(subscription, clustered)
             }
             for call in running.values where call.stream?.knownAs != nil {
-                if let goOn = call.moveStream, call.stream.map({ ClusterSlot(of: $0.actor.text) }) == slot { goOn() }
+                if let moveStream = call.moveStream, call.stream.map({ ClusterSlot(of: $0.actor.text) }) == slot {
+                    moveStream()
+                }
             }
         }
         forwarder?.ownerDidChange(of: slot, to: node)
@@ -224,22 +226,22 @@ extension ServerConnection {
 
     /// Moves the streams of actors that have left this node to their next owner.
     func moveStreams(of actors: Set<ActorName>) {
-        for (streamID, placed) in clusteredStreams where actors.contains(ActorName(placed.actor)) {
-            if let subscription = streams[streamID] { move(subscription, placed) }
+        for (streamID, clustered) in clusteredStreams where actors.contains(ActorName(clustered.actor)) {
+            if let subscription = streams[streamID] { move(subscription, clustered) }
         }
     }
 
     /// Returns whether a stream that its actor has ended continues at another node, to which the actor moved.
     func movesAtEnd(_ subscription: StreamSubscription, _ reason: StreamEndReason) -> Bool {
-        guard reason == .actorTerminated, let placed = clusteredStreams[subscription.streamID],
+        guard reason == .actorTerminated, let clustered = clusteredStreams[subscription.streamID],
             let nodes = shard.context.nodes
         else { return false }
-        guard subscription.broadcaster.producer.requiresNewRequest ?? !nodes.owns(placed.actor) else { return false }
-        move(subscription, placed)
+        guard subscription.broadcaster.producer.requiresNewRequest ?? !nodes.owns(clustered.actor) else { return false }
+        move(subscription, clustered)
         return true
     }
 
-    private func move(_ subscription: StreamSubscription, _ placed: ClusteredStream) {
+    private func move(_ subscription: StreamSubscription, _ clustered: ClusteredStream) {
         let streamID = subscription.streamID
         if let upstream {
             removeCall(subscription)
@@ -247,7 +249,7 @@ extension ServerConnection {
         }
         guard let nodes = shard.context.nodes else { return }
         let stream = ForwardedStream(
-            placed, streamID: streamID, epoch: subscription.broadcaster.producer.epoch, sequence: subscription.sent,
+            clustered, streamID: streamID, epoch: subscription.broadcaster.producer.epoch, sequence: subscription.sent,
             mayShare: mayShareStreams, reserveMovedStream(filtered: subscription.isFiltered))
         removeCall(subscription)
         let relays = forwarder ?? RemoteCallForwarder(self, nodes)

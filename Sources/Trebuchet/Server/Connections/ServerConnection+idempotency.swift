@@ -92,13 +92,13 @@ extension ServerConnection {
         }
         // The waiting repeat counts as a running call.
         guard let call = registerCall(message, isPermitted: false) else { return }
-        let kept = OwnedMessage(message)
+        let owned = OwnedMessage(message)
         let connection = self
         old.reactor.execute {
             old.closeSession(name.connection, of: principal)
             connection.shard.reactor.execute {
                 guard connection.isOpen, !call.isAnswered else { return }
-                kept.withMessage { connection.repeatCall(name, $0, call) }
+                owned.withMessage { connection.repeatCall(name, $0, call) }
             }
         }
     }
@@ -149,7 +149,7 @@ extension ServerConnection {
             return failCounts(method, message)
         }
         if let writer { return lookUp(name, message, writer, call) }
-        if mayBeForgotten(name.number, message, of: request.party) {
+        if mayBeForgotten(name.number, message, of: request.scope) {
             return refuse(call, message, ServerIdempotencyCache.Memory.forgotten)
         }
         recordCallStart(.table(method), of: record?.type, message, in: call)
@@ -162,13 +162,13 @@ extension ServerConnection {
         _ call: InFlightCall
     ) {
         let session = message.text(message.envelope.pointee.session)
-        lookUp(message, session, name.number, writer, call) { answer, kept in
+        lookUp(message, session, name.number, writer, call) { answer, owned in
             if let answer {
                 self.shard.counts.count(.repeatsAnswered)
                 return self.deliver(answer, to: call)
             }
             self.withdraw(call)
-            self.continuing(call) { kept.withMessage { self.repeatCall(name, $0, hasLookedUp: true) } }
+            self.continuing(call) { owned.withMessage { self.repeatCall(name, $0, hasLookedUp: true) } }
         }
     }
 

@@ -71,10 +71,10 @@ extension ServerConnection {
     /// Returns the maximum duration of a call.
     func timeLimit(of message: borrowing Message) -> Duration {
         let limits = shard.limits
-        guard let asked = message.envelope.pointee.timeoutMilliseconds else {
+        guard let requested = message.envelope.pointee.timeoutMilliseconds else {
             return min(limits.callTimeout, limits.maximumCallTimeout)
         }
-        return min(.milliseconds(asked), limits.maximumCallTimeout)
+        return min(.milliseconds(requested), limits.maximumCallTimeout)
     }
 
     /// Indicates whether no running call remains to be answered.
@@ -128,9 +128,9 @@ extension ServerConnection {
     /// The memory account of its calls.
     private var account: MemoryAccount {
         if let memory { return memory }
-        let made = link.memory ?? MemoryAccount(limit: .max, server: shard.context.memory)
-        memory = made
-        return made
+        let created = link.memory ?? MemoryAccount(limit: .max, server: shard.context.memory)
+        memory = created
+        return created
     }
 
     /// Ends the accounting of a call without a waiting caller: releases what `registerCall` reserved. Work that still runs for the call, or

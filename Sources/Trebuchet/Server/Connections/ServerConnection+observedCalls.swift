@@ -34,14 +34,14 @@ extension ServerConnection {
         }
     }
 
-    func didClose(_ why: ServerEvent.Closing) {
+    func didClose(_ closing: ServerEvent.Closing) {
         guard upstream == nil, !isServer else { return }
         shard.counts.count(.connectionsClosed)
-        shard.counts.count(why.cause.figure)
+        shard.counts.count(closing.cause.metric)
         guard events.isEnabled(for: .connections) else { return }
         events.emit(
             .connectionClosed(
-                peer, lasted: .nanoseconds(Int64(clamping: MonotonicClock.now &- opened)), why: why))
+                peer, duration: .nanoseconds(Int64(clamping: MonotonicClock.now &- opened)), closing: closing))
     }
 
     /// Records that a limit was reached.
@@ -60,11 +60,11 @@ extension ServerConnection {
     /// Creates the observed call. Returns nil for an untraced call of which only spans are wanted. An unsampled trace needs no
     /// event.
     ///
-    /// - Parameter begins: True if the call starts a trace when it belongs to none.
+    /// - Parameter startsTrace: True if the call starts a trace when it belongs to none.
     func makeObservedCall(
-        _ method: String, isRedacted: Bool, _ type: ActorType, _ message: borrowing Message, begins: Bool
+        _ method: String, isRedacted: Bool, _ type: ActorType, _ message: borrowing Message, startsTrace: Bool
     ) -> ObservedCall? {
-        let (trace, parent) = trace(of: message, begins: begins)
+        let (trace, parent) = trace(of: message, startsTrace: startsTrace)
         let isMarking = events.isEnabled(for: .callsOrVersions)
         if !isMarking {
             guard let trace else { return nil }
@@ -80,10 +80,10 @@ extension ServerConnection {
     }
 
     /// Returns the span of a call and its parent span. Without span handlers or sampling it is the caller's span, for the log.
-    private func trace(of message: borrowing Message, begins: Bool) -> (TraceContext?, parent: UInt64?) {
+    private func trace(of message: borrowing Message, startsTrace: Bool) -> (TraceContext?, parent: UInt64?) {
         let isTraced = events.isEnabled(for: .spans)
         if let caller = message.trace { return (isTraced && caller.isSampled ? caller.child : caller, caller.span) }
-        return begins ? (TraceContext(), nil) : (nil, nil)
+        return startsTrace ? (TraceContext(), nil) : (nil, nil)
     }
 
     /// Returns whether this call starts a trace. Evaluate once for each call without a caller's trace.
@@ -97,8 +97,8 @@ extension ServerConnection {
         let bytes = ranges.reduce(2) { $0 + Int($1.count) + 1 }
         guard bytes <= maximumArgumentsLength else { return .tooLong(bytes: bytes) }
         var json = [UInt8(ascii: "[")]
-        for (place, range) in ranges.enumerated() {
-            if place > 0 { json.append(UInt8(ascii: ",")) }
+        for (index, range) in ranges.enumerated() {
+            if index > 0 { json.append(UInt8(ascii: ",")) }
             json += message.bytes(range)
         }
         json.append(UInt8(ascii: "]"))
@@ -108,7 +108,8 @@ extension ServerConnection {
     @inline(__always)
     func observedCallIfNeeded(_ method: ActorMethod, _ type: ActorType, _ message: borrowing Message) -> ObservedCall? {
         events.isEnabled(for: .callsVersionsOrSpans)
-            ? makeObservedCall(method.name, isRedacted: method.isRedacted, type, message, begins: beginsTrace(message))
+            ? makeObservedCall(
+                method.name, isRedacted: method.isRedacted, type, message, startsTrace: beginsTrace(message))
             : nil
     }
 
@@ -123,7 +124,7 @@ extension ServerConnection {
             let type = type ?? shard.directory.type(of: ActorName(message.actorName))
         else { return }
         call.observedCall = makeObservedCall(
-            method.shownName, isRedacted: method.isRedacted, type, message, begins: beginsTrace(message))
+            method.shownName, isRedacted: method.isRedacted, type, message, startsTrace: beginsTrace(message))
     }
 
     /// Notifies event handlers of a refusal of any kind.
@@ -143,7 +144,7 @@ extension ServerConnection {
 
     /// - Parameter code: The code of the error for the client; nil for none.
     func didEnd(_ call: InFlightCall, _ code: TrebuchetError.Code?) {
-        if let row = call.row { shard.counts.count(row: row, took: MonotonicClock.now &- call.began) }
+        if let row = call.row { shard.counts.count(row: row, duration: MonotonicClock.now &- call.began) }
         call.observedCall?.reportEnd(to: events, code)
     }
 
@@ -152,10 +153,10 @@ extension ServerConnection {
         if !call.isAnswered { call.observedCall?.reportEnd(to: events, .cancelled, isContinuing: call.run != nil) }
     }
 
-    /// Sends a result with the span of the call, if its caller has sent a trace; otherwise as without `told`.
+    /// Sends a result with the span of the call, if its caller has sent a trace; otherwise as without `observed`.
     @inline(__always)
-    func succeed(_ callID: UnsafeRawBufferPointer, _ result: UnsafeRawBufferPointer?, _ told: ObservedCall?) {
-        guard let told, let traceparent = told.traceparent else { return succeed(callID, result) }
+    func succeed(_ callID: UnsafeRawBufferPointer, _ result: UnsafeRawBufferPointer?, _ observed: ObservedCall?) {
+        guard let observed, let traceparent = observed.traceparent else { return succeed(callID, result) }
         succeed(callID, result, traceparent)
     }
 
@@ -171,12 +172,12 @@ extension ServerConnection {
         link.send { EnvelopeWriter.response(callID: callID, result: result, traceparent: traceparent, into: &$0) }
     }
 
-    func fail(_ callID: UnsafeRawBufferPointer, _ error: any Error, _ told: ObservedCall?) {
+    func fail(_ callID: UnsafeRawBufferPointer, _ error: any Error, _ observed: ObservedCall?) {
         guard isOpen else { return }
         if shard.states.isMarked { catchUpStreams() }
         let failure = failure(error, of: "the method")
-        if let call = told?.call, events.isEnabled(for: .calls) { reportFailure(failure, of: call) }
-        let traceparent = told?.traceparent
+        if let call = observed?.call, events.isEnabled(for: .calls) { reportFailure(failure, of: call) }
+        let traceparent = observed?.traceparent
         link.send {
             EnvelopeWriter.failure(
                 callID: callID, code: failure.code, message: failure.message, type: failure.type, data: failure.data,
@@ -221,27 +222,27 @@ extension ServerConnection {
     }
 
     func count(_ outcome: ServerIdempotencyCache.Memory.Outcome) {
-        let figure: Metric =
+        let metric: Metric =
             switch outcome {
             case .waits: .repeatsJoined
             case .answered: .repeatsAnswered
             case .refused: .repeatsRefused
             case .forgotten: .repeatsForgotten
             }
-        shard.counts.count(figure)
+        shard.counts.count(metric)
     }
 
     // MARK: Streams
 
-    func didBegin(_ stream: ServerEvent.Stream, _ beginning: ServerEvent.StreamStart) {
-        switch beginning {
+    func didBegin(_ stream: ServerEvent.Stream, _ start: ServerEvent.StreamStart) {
+        switch start {
         case .initial: break
         case .resumed: shard.counts.count(.resumedInPlace)
         case .resynchronized: shard.counts.count(.resumedWithSnapshot)
         case .eventsMissed: shard.counts.count(.resumedTooLate)
         }
-        if beginning != .eventsMissed { shard.counts.count(.streamsBegun) }
-        if events.isEnabled(for: .streams) { events.emit(.streamStarted(stream, peer, beginning)) }
+        if start != .eventsMissed { shard.counts.count(.streamsBegun) }
+        if events.isEnabled(for: .streams) { events.emit(.streamStarted(stream, peer, start)) }
     }
 
     func didEnd(_ subscription: StreamSubscription, _ reason: String) {
@@ -256,7 +257,7 @@ extension ServerConnection {
 extension ObservedCall? {
     @inline(__always)
     func during<Result>(_ body: () throws -> Result) rethrows -> Result {
-        guard let told = self else { return try body() }
-        return try told.during(body)
+        guard let observed = self else { return try body() }
+        return try observed.during(body)
     }
 }

@@ -33,12 +33,12 @@ extension ServerConnection {
         call.repeated = InFlightCall.OriginalCall(actor: ActorName(message.actorName), home: record?.home)
         // If only its node may write the actor, a call without a record has changed nothing and never will.
         let runsAgain = isClustered(ActorName(message.actorName))
-        lookUp(message, session, number, writer, call) { answer, kept in
+        lookUp(message, session, number, writer, call) { answer, owned in
             guard answer == nil, runsAgain else {
                 return self.deliver(answer ?? .failure(Self.ofEarlierServer), to: call)
             }
             self.withdraw(call)
-            self.continuing(call) { kept.withMessage { self.rerunCall($0, session, number) } }
+            self.continuing(call) { owned.withMessage { self.rerunCall($0, session, number) } }
         }
     }
 
@@ -57,7 +57,7 @@ extension ServerConnection {
         let key = IdempotencyNamespace.key(session, number, of: message.actorName)
         let digest = digest(of: message)
         let principal = caller?.principal?.name
-        let (reactor, kept) = (shard.reactor, OwnedMessage(message))
+        let (reactor, owned) = (shard.reactor, OwnedMessage(message))
         nonisolated(unsafe) let body = body  // Called only on the reactor that passed it.
         let name = ActorName(message.actorName)
         call.isAtWork = true
@@ -77,10 +77,10 @@ extension ServerConnection {
             reactor.execute {
                 self.didWork(call)
                 guard self.isOpen, !call.isAnswered else { return }
-                guard isLater else { return body(found, kept) }
+                guard isLater else { return body(found, owned) }
                 self.shard.reactor.schedule(after: RemoteCallForwarder.pause) {
                     guard self.isOpen, !call.isAnswered else { return }
-                    kept.withMessage { message in
+                    owned.withMessage { message in
                         guard case .elsewhere = self.location(of: message) else {
                             return self.lookUp(message, session, number, writer, call, body)
                         }
@@ -102,12 +102,12 @@ extension ServerConnection {
     }
 
     /// Returns whether a call of another node's connection may have run here and its record is no longer kept.
-    func mayBeForgotten(_ number: UInt64, _ message: borrowing Message, of party: QuotaScope) -> Bool {
+    func mayBeForgotten(_ number: UInt64, _ message: borrowing Message, of scope: QuotaScope) -> Bool {
         guard message.kind == .repeat, shard.context.nodes != nil,
             let session = QualifiedCallSessionID(message.text(message.envelope.pointee.session)),
             session.instance != shard.idempotencyCache.names.instance
         else { return false }
-        return shard.idempotencyCache.names.carried.mayHaveRun(number, over: session, of: party)
+        return shard.idempotencyCache.names.carried.mayHaveRun(number, over: session, of: scope)
     }
 
     private static func answer(_ stored: [UInt8], _ digest: UInt64, _ principal: PrincipalName?) -> RecordedResponse {

@@ -84,7 +84,7 @@ extension ServerConnection: CallQueueOwner {
 
     func detach(_ queued: borrowing QueuedCall) -> (call: any CancellableCall, completion: CallCompletion) {
         self.queued -= 1
-        let life = queued.record.actorInstance
+        let instance = queued.record.actorInstance
         let call = InFlightCall(queued, on: shard.reactor)
         call.row = queued.method.row
         call.home = shard.states
@@ -103,7 +103,7 @@ extension ServerConnection: CallQueueOwner {
         return (
             call,
             { outcome in
-                life.removeUser()
+                instance.removeUser()
                 self.finish(call, hidesErrors ? outcome.mapError { RedactedError.hiding($0) } : outcome, from: home)
             }
         )

@@ -66,7 +66,7 @@ extension ServerConnection {
     var limits: ConnectionLimits { isServer ? shard.context.limitsOfServer : shard.context.limitsOfClient }
 
     /// The quota scopes of the connection.
-    var parties: QuotaScopes {
+    var scopes: QuotaScopes {
         if isServer { return .server }
         return QuotaScopes(connection: name.number, principal: caller?.principal?.id, host: link.host)
     }
@@ -79,7 +79,7 @@ extension ServerConnection {
         guard !filtered || streamUsage.filtered < limits.filters else {
             throw shares.refusal(.filters, connection)
         }
-        moveStreams(to: parties.principal)
+        moveStreams(to: scopes.principal)
         let holders = streamHolders
         try shares.count(.streams, for: holders)
         if filtered {
@@ -97,7 +97,7 @@ extension ServerConnection {
 
     /// Reserves a stream that continues because its actor has moved. No limit applies: it was admitted before.
     func reserveMovedStream(filtered: Bool) -> StreamReservation {
-        moveStreams(to: parties.principal)
+        moveStreams(to: scopes.principal)
         let (shares, holders) = (shard.context.shares, streamHolders)
         shares.move(.streams, 1, from: [], to: holders)
         streamUsage.streams += 1
@@ -136,10 +136,10 @@ extension ServerConnection {
 }
 
 extension FilterQuota {
-    init(_ limits: ServerLimits, _ parties: QuotaScopes) {
+    init(_ limits: ServerLimits, _ scopes: QuotaScopes) {
         self.init()
-        most = limits.filtersPerState
+        maximumFilters = limits.filtersPerState
         byteLimit = limits.filterBytesPerState
-        bringers = parties.all
+        self.scopes = scopes.all
     }
 }

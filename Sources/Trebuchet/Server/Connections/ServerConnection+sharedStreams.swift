@@ -31,7 +31,7 @@ extension ServerConnection {
     func share(_ stream: ForwardedStream, at node: ClusterNode, epoch: String, position: UInt64?) {
         guard let nodes = shard.context.nodes, isOpen else { return }
         // The reservation of the client's request continues: no limit ends the stream when its actor moves.
-        let stake = stream.reservation as? StreamReservation ?? reserveMovedStream(filtered: false)
+        let reservation = stream.reservation as? StreamReservation ?? reserveMovedStream(filtered: false)
         stream.reservation = nil
         let (streamID, isFirst) = (nextStreamID(), stream.streamID.isEmpty)
         // A stream that the client had before was ended when the connection began to drain.
@@ -41,7 +41,7 @@ extension ServerConnection {
             name: RequestedStream(
                 actor: ActorName(stream.actor), target: stream.target, resumed: nil, knownAs: streamID),
             streamID: streamID, callID: stream.callID, filter: nil,
-            seen: StreamRequest.ResumePosition(epoch: epoch, sequence: stream.sequence), reservation: stake)
+            seen: StreamRequest.ResumePosition(epoch: epoch, sequence: stream.sequence), reservation: reservation)
         request.isFirst = isFirst
         reportStreamStart(of: streamID, request, epoch: epoch, sequence: position)
         if isDraining { return reportDrainedStream(streamID) }
@@ -87,22 +87,22 @@ extension ServerConnection {
     private func observe(_ mirror: RemoteStreamReplica, _ request: StreamRequest, _ seen: StreamRequest.ResumePosition)
     {
         let streamID = request.streamID
-        let goesOn = mirror.canResume(from: seen.sequence, in: seen.epoch)
-        guard goesOn || mirror.kind != .events else {
+        let isResumed = mirror.canResume(from: seen.sequence, in: seen.epoch)
+        guard isResumed || mirror.kind != .events else {
             let text = "events were missed: their actor was activated again"
             return failStream(streamID, TrebuchetError(.overflow, text))
         }
-        let start = goesOn ? seen.sequence : 0
+        let start = isResumed ? seen.sequence : 0
         // The owner may have the missing versions: request them for this client alone.
         guard mirror.serves(behind: start) else { return repeatRequest(request, mayShare: false) }
         if !mirror.epoch.utf8.elementsEqual(seen.epoch.utf8) {
-            reportStreamStart(of: streamID, request, epoch: mirror.epoch, sequence: goesOn ? start : nil)
+            reportStreamStart(of: streamID, request, epoch: mirror.epoch, sequence: isResumed ? start : nil)
         }
         clusteredStreams[streamID] = request.clusteredStream
         if isUnderRules { authorizedStreams[streamID] = request.name }
         let label = ServerEvent.Stream(
             actor: request.name.actor.text, type: typeName(of: request.name.actor), target: request.name.target)
-        didBegin(label, request.isFirst ? .initial : goesOn ? .resumed : .resynchronized)
+        didBegin(label, request.isFirst ? .initial : isResumed ? .resumed : .resynchronized)
         shard.states.subscribe(to: mirror, as: label) { broadcaster in
             let subscription = StreamSubscription(
                 streamID: streamID, broadcaster: broadcaster, subscriber: self,
@@ -129,11 +129,11 @@ extension ServerConnection {
             withdraw(call)
             return passOn(message, as: call.callID)
         }
-        let kept = OwnedMessage(message)
+        let owned = OwnedMessage(message)
         shard.whenStreamsAreCurrent(for: call, of: self, movedWith: actor, message.bytes.count) {
             guard self.running[call.callID] === call else { return }
             self.withdraw(call)
-            kept.withMessage { self.passOn($0, as: call.callID) }
+            owned.withMessage { self.passOn($0, as: call.callID) }
         }
     }
 

@@ -56,10 +56,10 @@ extension ServerConnection {
                 actor: ActorName(message.actorName), target: stream, resumed: resumed, knownAs: knownAs)
             let callID = envelope.pointee.callID.isAbsent ? resumed : Array(message.callID)
             let (filter, isFiltered) = (try filter(in: message), !envelope.pointee.filter.isAbsent)
-            let goesOn = knownAs != nil || isOfNode(message)
+            let continues = knownAs != nil || isOfNode(message)
             let request = StreamRequest(
                 name: name, streamID: resumed ?? nextStreamID(), callID: callID ?? [], filter: filter, seen: seen,
-                reservation: goesOn
+                reservation: continues
                     ? reserveMovedStream(filtered: isFiltered) : try reserveStream(filtered: isFiltered),
                 mayShare: isShareable(message))
             startStream(request, of: record, message)
@@ -143,7 +143,7 @@ extension ServerConnection {
                 if let self, let call { _ = self.forwardMovedStream(request, call) }
             }
         }
-        let waiter = shard.awaitActor(name, for: parties) { [weak self] outcome in
+        let waiter = shard.awaitActor(name, for: scopes) { [weak self] outcome in
             call.waiter = nil
             guard let self, !call.isAnswered else { return }
             defer { self.shard.sendReadyResponses(of: self) }
@@ -169,7 +169,7 @@ extension ServerConnection {
         record.beginStream(request.name.target, for: caller?.connection) { found in
             let source = try? found.get()
             let outcome = Result { try found.get().map { try connection.view(of: $0, through: request.filter) } }
-            let position = source?.position(keptFor: connection.shard.limits.resumeTime)
+            let position = source?.position(retainedFor: connection.shard.limits.resumeTime)
             connection.shard.reactor.run {
                 connection.subscribe(request, to: outcome, at: position, record)
                 record.actorInstance.removeUser()
@@ -207,7 +207,7 @@ extension ServerConnection {
         }
         return try source.filtered(
             filter ?? StreamFilter(), dates, clock: source.home?.reactor ?? shard.reactor,
-            terms: FilterQuota(shard.limits, parties))
+            terms: FilterQuota(shard.limits, scopes))
     }
 
     private func subscribe(
@@ -320,8 +320,8 @@ extension ServerConnection {
 
     // MARK: Frames for several subscribers
 
-    func inOneWrite(_ body: () -> Void, showing look: (UnsafeRawBufferPointer) -> Void) {
-        link.inOneWrite(body, showing: look)
+    func inOneWrite(_ body: () -> Void, observing observer: (UnsafeRawBufferPointer) -> Void) {
+        link.inOneWrite(body, observing: observer)
     }
 
     var framing: UInt8 { largestMessage >= SharedFrameCache.maximumBytes ? link.framing : 0 }

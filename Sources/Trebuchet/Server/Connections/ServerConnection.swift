@@ -99,7 +99,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
 
     init(
         _ link: any MessageLink, name: CallSessionID, shard: ServerShard, caller: Caller? = nil,
-        stake: QuotaReservation? = nil,
+        reservation: QuotaReservation? = nil,
         largestMessage: Int = .max, dates: DateEncoding = .milliseconds, upstream: ForwardingOrigin? = nil
     ) {
         self.upstream = upstream
@@ -112,7 +112,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         self.shard = shard
         isGuarded = shard.isGuarded
         memoryReservation = caller?.principal.map {
-            PrincipalMemoryReservation(shard.context.principalMemory.usage(of: $0.id), stake)
+            PrincipalMemoryReservation(shard.context.principalMemory.usage(of: $0.id), reservation)
         }
         if let memoryReservation { link.memory?.join(memoryReservation.memory.budget) }
         shard.addConnection(self)
@@ -134,14 +134,14 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// Handles one message. The bytes are valid during the call.
     func receive(_ bytes: UnsafeRawBufferPointer) {
         // Only in-process clients handle a message inside another one, and only a few levels deep.
-        guard let place = shard.scans.reserve() else { return refuse(EnvelopeError("too many messages at once")) }
+        guard let scratch = shard.scans.reserve() else { return refuse(EnvelopeError("too many messages at once")) }
         defer { shard.scans.release() }
         do {
-            try place.pointee.scan(bytes)
+            try scratch.pointee.scan(bytes)
         } catch {
             return refuse(error)
         }
-        handle(Message(bytes: bytes, envelope: UnsafePointer(place)))
+        handle(Message(bytes: bytes, envelope: UnsafePointer(scratch)))
     }
 
     @inline(__always)
@@ -341,11 +341,11 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     func linkDidClose() { linkDidClose(.lost) }
 
     /// Releases everything the closed connection has at actors.
-    func linkDidClose(_ why: ServerEvent.Closing) {
+    func linkDidClose(_ closing: ServerEvent.Closing) {
         guard isOpen else { return }
         recordQueuedCalls()
         isOpen = false
-        didClose(why)
+        didClose(closing)
         let ended = Array(running.values) + displacedCalls
         (running, displacedCalls) = ([:], [])
         for call in ended {

@@ -49,35 +49,35 @@ extension ServerShard {
         _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ dates: DateEncoding,
         _ call: InFlightCall, _ completion: @escaping CallCompletion
     ) -> Bool {
-        guard let told = call.observedCall else {
-            return runUntold(method, of: record, message, dates, call, completion)
+        guard let observed = call.observedCall else {
+            return runUnobserved(method, of: record, message, dates, call, completion)
         }
-        return told.during { runUntold(method, of: record, message, dates, call, completion) }
+        return observed.during { runUnobserved(method, of: record, message, dates, call, completion) }
     }
 
-    private func runUntold(
+    private func runUnobserved(
         _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ dates: DateEncoding,
         _ call: InFlightCall, _ completion: @escaping CallCompletion
     ) -> Bool {
-        let life = record.actorInstance
-        guard life.enter() else { return false }
-        let kept = record.persisted == nil ? nil : call.idempotencyRecord
-        if let kept, let refusal = record.recordCallStart(kept) {
-            life.removeUser()
+        let instance = record.actorInstance
+        guard instance.enter() else { return false }
+        let recorded = record.persisted == nil ? nil : call.idempotencyRecord
+        if let recorded, let refusal = record.recordCallStart(recorded) {
+            instance.removeUser()
             completion(.failure(refusal))
             return true
         }
-        let told = call.observedCall
+        let observed = call.observedCall
         let hidesErrors = method.hidesErrors(record.type)
         let completion: CallCompletion = { outcome in
-            life.removeUser()
+            instance.removeUser()
             let outcome = hidesErrors ? outcome.mapError { RedactedError.hiding($0) } : outcome
-            guard let kept else { return record.whenWritten(outcome, told, completion) }
-            record.whenWritten(outcome, of: kept, told, { self.answer(of: $0) }, completion)
+            guard let recorded else { return record.whenWritten(outcome, observed, completion) }
+            record.whenWritten(outcome, of: recorded, observed, { self.answer(of: $0) }, completion)
         }
         do {
             switch method {
-            case .table(let method) where method.runsInPlace && record.home === states && !life.isStarting:
+            case .table(let method) where method.runsInPlace && record.home === states && !instance.isStarting:
                 try callInPlace(record, method, message, dates)
                 completion(.success(_CallResult(encoded: Array(reply.pointee.bytes))))
             case .table(let method):
@@ -98,11 +98,11 @@ extension ServerShard {
 
     /// Scans a message from another reactor again; returns nil when too many messages are being handled.
     func withMessage<Result>(_ bytes: [UInt8], _ body: (borrowing Message) -> Result) -> Result? {
-        guard let place = scans.reserve() else { return nil }
+        guard let scratch = scans.reserve() else { return nil }
         defer { scans.release() }
         return bytes.withUnsafeBytes { bytes in
-            guard (try? place.pointee.scan(bytes)) != nil else { return nil }
-            return body(Message(bytes: bytes, envelope: UnsafePointer(place)))
+            guard (try? scratch.pointee.scan(bytes)) != nil else { return nil }
+            return body(Message(bytes: bytes, envelope: UnsafePointer(scratch)))
         }
     }
 
@@ -119,8 +119,8 @@ extension ServerShard {
 
     private func enqueueResponses(_ answer: @escaping @Sendable () -> Void, _ count: Int, for reactor: Reactor) {
         states.callDidEnd()
-        if let place = outgoing.firstIndex(where: { $0.reactor === reactor }) {
-            outgoing[place].append(answer, count)
+        if let index = outgoing.firstIndex(where: { $0.reactor === reactor }) {
+            outgoing[index].append(answer, count)
         } else {
             var answers = OutgoingResponses(to: reactor)
             answers.append(answer, count)
@@ -175,7 +175,7 @@ struct OutgoingResponses {
 }
 
 extension ServerShard: BatchTimed {
-    private static let quick: UInt64 = 50_000
+    private static let shortCall: UInt64 = 50_000
     private static let maximumConsecutive: UInt64 = 16
 
     /// Successive calls of one method whose time has not been measured.
@@ -187,9 +187,9 @@ extension ServerShard: BatchTimed {
     }
 
     func didWork(until now: UInt64) {
-        let took = now &- reactor.workBegan
-        counts.count(row: run.row, run.count, took: took)
-        run = CallRun(most: took <= Self.quick ? min(run.most &* 2, Self.maximumConsecutive) : 1)
+        let duration = now &- reactor.workBegan
+        counts.count(row: run.row, run.count, duration: duration)
+        run = CallRun(most: duration <= Self.shortCall ? min(run.most &* 2, Self.maximumConsecutive) : 1)
         reactor.didMeasure(until: now)
     }
 }
@@ -204,10 +204,10 @@ extension ServerShard: EndOfTurnTask {
             swap(&waiting, &outgoing)
             return states.whenPublished { [self] in
                 catchUpFeeds()
-                for place in waiting.indices { waiting[place].send() }
+                for index in waiting.indices { waiting[index].send() }
             }
         }
         catchUpFeeds()
-        for place in outgoing.indices { outgoing[place].send() }
+        for index in outgoing.indices { outgoing[index].send() }
     }
 }

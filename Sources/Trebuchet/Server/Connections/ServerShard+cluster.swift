@@ -65,7 +65,7 @@ extension ServerShard {
     }
 
     /// Indicates whether there is an owner that this turn of the reactor does not know of. It may be this node itself.
-    var hasUnheardOwners: Bool { ownerNews.areUnheard }
+    var hasUnheardOwners: Bool { ownerNews.arePending }
 
     /// Informs the connections of a slot's new owner, before the previous owner reports the change.
     func ownerDidChange(of slot: ClusterSlot, to node: ClusterNode, isHere: Bool) {

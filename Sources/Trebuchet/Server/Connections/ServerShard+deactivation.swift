@@ -10,12 +10,12 @@ extension ServerShard {
     /// Watches an actor for idleness from now on, on the responsible reactor.
     func watchIdle(_ record: ActorRecord) {
         guard let policy = record.idle else { return }
-        let keeper = record.home.flatMap { sibling(on: $0) } ?? siblings.first ?? self
-        keeper.reactor.run {
+        let shard = record.home.flatMap { sibling(on: $0) } ?? siblings.first ?? self
+        shard.reactor.run {
             guard record.actorInstance.isUnwatched else { return }
             record.actorInstance.isUnwatched = false
-            keeper.idleWatch.trackActor(record, policy, at: keeper.context.idleClock.now(on: keeper.reactor))
-            keeper.scheduleIdleWatch(policy)
+            shard.idleWatch.trackActor(record, policy, at: shard.context.idleClock.now(on: shard.reactor))
+            shard.scheduleIdleWatch(policy)
         }
     }
 

@@ -7,7 +7,7 @@ extension ServerShard {
     /// The time for the closing handshakes at the end.
     private static let closing = Duration.seconds(1)
     /// The time in which clients are to see `goAway`: 2 s, or this part of the time to drain where that is longer.
-    private static let hearing = (least: Duration.seconds(2), part: 5)
+    private static let noticeTime = (least: Duration.seconds(2), part: 5)
     /// The silence after which no more calls are expected: a program may send one after its network has answered the ping.
     private static let silence = Duration.milliseconds(100)
 
@@ -50,9 +50,9 @@ extension ServerShard {
             connection.drain(reconnectAfterMilliseconds: Int.random(in: 0..<plan.spreadMilliseconds))
         } done: {
             // Calls of clients that have not seen goAway are made; after this time all are refused.
-            let patience = max(Self.hearing.least, limit / Self.hearing.part)
-            let heard = min(deadline, self.reactor.now &+ patience.nanoseconds)
-            self.wait(until: heard, { self.areSilent }) {
+            let noticeTime = max(Self.noticeTime.least, limit / Self.noticeTime.part)
+            let noticeEnd = min(deadline, self.reactor.now &+ noticeTime.nanoseconds)
+            self.wait(until: noticeEnd, { self.areSilent }) {
                 for connection in self.clients { connection.dismiss() }
                 self.wait(until: deadline, { self.clients.allSatisfy(\.hasNoCalls) }) {
                     self.endWaitingCalls()

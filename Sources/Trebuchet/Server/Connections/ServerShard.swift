@@ -196,10 +196,10 @@ final class ServerShard: @unchecked Sendable {
 
     /// Activates the actor of a name, and calls `resume` on this reactor with its record, after earlier calls for the same name.
     func awaitActor(
-        _ name: ActorName, for parties: QuotaScopes, _ resume: @escaping (Result<ActorRecord, any Error>) -> Void
+        _ name: ActorName, for scopes: QuotaScopes, _ resume: @escaping (Result<ActorRecord, any Error>) -> Void
     ) -> ActivationWaiter? {
         if let queue = waiting[name] { return queue.addWaiter(resume) }
-        let queue = ActivationQueue(for: parties)
+        let queue = ActivationQueue(for: scopes)
         do throws(TrebuchetError) {
             try activate(name, for: queue)
         } catch {
@@ -217,7 +217,7 @@ final class ServerShard: @unchecked Sendable {
         if let nodes = context.nodes, directory.clusteredType(of: name) != nil, !nodes.owns(name.text) {
             throw ActorMoved.error
         }
-        guard let activation = try directory.activate(name, for: queue.parties, on: reactor) else {
+        guard let activation = try directory.activate(name, for: queue.scopes, on: reactor) else {
             throw TrebuchetError(.actorNotFound, "no actor '\(name.text.prefix(bytes: ActorName.longest))' is exposed")
         }
         let reactor = reactor

@@ -28,7 +28,7 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
     weak let user: (any SharedStreamPublisherOwner)?
     let shard: ServerShard
     let window: FlowControlWindow
-    private let arrears: PendingDeliveries
+    private let pendingDeliveries: PendingDeliveries
     /// The streams, by the bytes of their numbers.
     private var streams = ConnectionStreams()
     private var actors: [[UInt8]: ActorName] = [:]
@@ -44,43 +44,43 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
     private var isOpen = true
 
     init(
-        _ user: any SharedStreamPublisherOwner, _ window: FlowControlWindow, _ arrears: PendingDeliveries,
+        _ user: any SharedStreamPublisherOwner, _ window: FlowControlWindow, _ pendingDeliveries: PendingDeliveries,
         at shard: ServerShard
     ) {
-        (self.user, self.window, self.arrears, self.shard) = (user, window, arrears, shard)
+        (self.user, self.window, self.pendingDeliveries, self.shard) = (user, window, pendingDeliveries, shard)
     }
 
     // MARK: Beginning and ending
 
-    func startStream(_ number: UInt64, _ beginning: SharedStreamRequest, of record: ActorRecord) {
+    func startStream(_ number: UInt64, _ request: SharedStreamRequest, of record: ActorRecord) {
         guard isOpen else { return }
         if streams.isEmpty, !shard.feeds.contains(where: { $0 === self }) { shard.feeds.append(self) }
         guard shard.isOwned(record), record.actorInstance.enter() else { return endStream(.moved, number) }
         defer { record.actorInstance.removeUser() }
         // The closure runs synchronously on this reactor.
-        record.executeStreamingTarget(beginning.target) { source in
+        record.executeStreamingTarget(request.target) { source in
             guard let source, source.home === self.shard.states, source.kind != .filter else {
                 return self.endStream(.moved, number)
             }
-            self.startStream(number, beginning, of: source)
+            self.startStream(number, request, of: source)
         }
     }
 
-    private func startStream(_ number: UInt64, _ beginning: SharedStreamRequest, of source: StreamProducer) {
-        let position = source.position(keptFor: shard.limits.resumeTime)
-        let goesOn = source.canResume(from: beginning.sequence, in: beginning.epoch)
+    private func startStream(_ number: UInt64, _ request: SharedStreamRequest, of source: StreamProducer) {
+        let position = source.position(retainedFor: shard.limits.resumeTime)
+        let isResumed = source.canResume(from: request.sequence, in: request.epoch)
         // A new stream starts with the whole value, or after the position of its first client where events must not be skipped.
-        let isBehind = goesOn && (!beginning.isFresh || source.buffer != nil)
-        let start = isBehind ? beginning.sequence : position?.number ?? 0
+        let isBehind = isResumed && (!request.isFresh || source.buffer != nil)
+        let start = isBehind ? request.sequence : position?.number ?? 0
         let answer = SharedStreamStart(
             epoch: source.epoch,
             lives: source.incarnations.map { SharedStreamStart.Incarnation(epoch: $0.epoch, last: $0.lastVersion) },
             isEvents: source.kind == .events, buffer: source.buffer, position: start,
-            continues: goesOn && !beginning.isFresh)
+            continues: isResumed && !request.isFresh)
         window.send(SharedStreamMessage.bytes(.started, number, answer))
         let name = Self.name(number)
-        actors[name] = ActorName(beginning.actor)
-        unshown[name] = beginning.isFresh && source.kind == .state && start > 0
+        actors[name] = ActorName(request.actor)
+        unshown[name] = request.isFresh && source.kind == .state && start > 0
         shard.states.subscribe(to: source) { broadcaster in
             let made = StreamSubscription(
                 streamID: name, broadcaster: broadcaster, subscriber: self, isFiltered: false)
@@ -117,13 +117,13 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
         let all = Array(streams.values)
         (streams, actors, unshown) = (ConnectionStreams(), [:], [:])
         for subscription in all { subscription.broadcaster.remove(subscription, isLost: true) }
-        for owed in [currentBacklog, nextBacklog] { if let owed { arrears.endDelivery(owed.number) } }
+        for owed in [currentBacklog, nextBacklog] { if let owed { pendingDeliveries.endDelivery(owed.number) } }
         (currentBacklog, nextBacklog) = (nil, nil)
     }
 
     /// Ends the streams of actors that no longer live here.
-    func moveStreams(of gone: Set<ActorName>) {
-        for (name, actor) in actors where gone.contains(actor) {
+    func moveStreams(of moved: Set<ActorName>) {
+        for (name, actor) in actors where moved.contains(actor) {
             if let subscription = streams[name] { move(subscription) }
         }
     }
@@ -203,7 +203,7 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
 
     private func dropWhatWasSent() {
         while let first = currentBacklog, first.versions.isEmpty {
-            arrears.endDelivery(first.number)
+            pendingDeliveries.endDelivery(first.number)
             (currentBacklog, nextBacklog) = (nextBacklog, nil)
         }
     }
@@ -223,10 +223,10 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
         let (name, newest) = (subscription.streamID, subscription.broadcaster.newestSequence)
         guard newest > subscription.sent else { return }
         guard let first = currentBacklog else {
-            return currentBacklog = ReactorBacklog(number: arrears.startDelivery(), versions: [name: newest])
+            return currentBacklog = ReactorBacklog(number: pendingDeliveries.startDelivery(), versions: [name: newest])
         }
         if let version = first.versions[name], version >= newest { return }
-        if nextBacklog == nil { nextBacklog = ReactorBacklog(number: arrears.startDelivery(), versions: [:]) }
+        if nextBacklog == nil { nextBacklog = ReactorBacklog(number: pendingDeliveries.startDelivery(), versions: [:]) }
         nextBacklog?.versions[name] = newest
     }
 

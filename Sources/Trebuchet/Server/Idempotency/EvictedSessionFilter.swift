@@ -13,20 +13,20 @@ internal import TrebuchetActors
 struct EvictedSessionFilter {
     struct Limits {
         var all = 100_000
-        var perParty = 10_000
+        var perScope = 10_000
         /// Scopes whose greatest numbers are kept separately.
-        var parties = 10_000
+        var scopes = 10_000
         /// Nodes for each scope: the oldest one is removed first, and its number then counts for all nodes.
-        var nodesPerParty = 16
+        var nodesPerScope = 16
         /// Places for the greatest numbers of other scopes.
-        var places = 65_536
+        var slots = 65_536
         /// The minimum number of removed names that are recognized.
         var sketched = 131_072
     }
 
     private struct Entry {
         var call: UInt64
-        let party: QuotaScope
+        let scope: QuotaScope
     }
 
     /// The greatest numbers of one scope.
@@ -55,12 +55,12 @@ struct EvictedSessionFilter {
     private var entries: [QualifiedCallSessionID: Entry] = [:]
     /// In order of arrival; some have been removed.
     private var order = WorkQueue<QualifiedCallSessionID>()
-    private var parties: [QuotaScope: WorkQueue<QualifiedCallSessionID>] = [:]
+    private var scopes: [QuotaScope: WorkQueue<QualifiedCallSessionID>] = [:]
     private var last: ApproximateNameFilter
     private var numbers: [QuotaScope: Numbers] = [:]
     private var numbered = WorkQueue<QuotaScope>()
     /// The greatest numbers of other scopes, by place; 0 where there are none. Empty until there is one.
-    private var places: [UInt64] = []
+    private var slots: [UInt64] = []
 
     init(_ limits: Limits = Limits()) {
         self.limits = limits
@@ -69,57 +69,57 @@ struct EvictedSessionFilter {
 
     var count: Int { entries.count }
 
-    func contains(_ call: UInt64, over session: QualifiedCallSessionID, of party: QuotaScope) -> Bool {
+    func contains(_ call: UInt64, over session: QualifiedCallSessionID, of scope: QuotaScope) -> Bool {
         if let entry = entries[session] { return call <= entry.call }
         if last.contains(session) { return true }
-        if let own = numbers[party], own.contains(session) { return true }
-        return !places.isEmpty && session.number <= places[place(of: party)]
+        if let own = numbers[scope], own.contains(session) { return true }
+        return !slots.isEmpty && session.number <= slots[slot(of: scope)]
     }
 
-    private func place(of party: QuotaScope) -> Int {
+    private func slot(of scope: QuotaScope) -> Int {
         // Hash values are secret to this process: no client knows which scopes share a place.
-        Int(UInt(bitPattern: party.hashValue) % UInt(limits.places))
+        Int(UInt(bitPattern: scope.hashValue) % UInt(limits.slots))
     }
 
     /// - Parameter call: The greatest call number that may have run.
-    mutating func insert(_ session: QualifiedCallSessionID, upTo call: UInt64, of party: QuotaScope) {
+    mutating func insert(_ session: QualifiedCallSessionID, upTo call: UInt64, of scope: QuotaScope) {
         if let entry = entries[session] {
             entries[session]?.call = max(entry.call, call)
             return
         }
-        if let own = parties[party]?.count, own >= limits.perParty { removeFirst(of: party) }
+        if let own = scopes[scope]?.count, own >= limits.perScope { removeFirst(of: scope) }
         if entries.count >= limits.all { removeFirst() }
-        entries[session] = Entry(call: call, party: party)
+        entries[session] = Entry(call: call, scope: scope)
         order.append(session)
-        parties[party, default: WorkQueue()].append(session)
+        scopes[scope, default: WorkQueue()].append(session)
         if order.count > 2 * limits.all { sweep() }
     }
 
     private mutating func removeFirst() {
         while !order.isEmpty {
             // The oldest of all is the oldest of its scope.
-            if let entry = entries[order.removeFirst()] { return removeFirst(of: entry.party) }
+            if let entry = entries[order.removeFirst()] { return removeFirst(of: entry.scope) }
         }
     }
 
-    private mutating func removeFirst(of party: QuotaScope) {
-        guard let session = parties[party]?.removeFirst() else { return }
-        if parties[party]?.isEmpty == true { parties[party] = nil }
+    private mutating func removeFirst(of scope: QuotaScope) {
+        guard let session = scopes[scope]?.removeFirst() else { return }
+        if scopes[scope]?.isEmpty == true { scopes[scope] = nil }
         entries[session] = nil
         last.insert(session)
-        if numbers[party] == nil {
-            if numbers.count >= limits.parties { mergeNumbers(of: numbered.removeFirst()) }
-            numbered.append(party)
+        if numbers[scope] == nil {
+            if numbers.count >= limits.scopes { mergeNumbers(of: numbered.removeFirst()) }
+            numbered.append(scope)
         }
-        numbers[party, default: Numbers()].insert(session, nodes: limits.nodesPerParty)
+        numbers[scope, default: Numbers()].insert(session, nodes: limits.nodesPerScope)
     }
 
     /// Merges the separate greatest numbers of a scope into its place.
-    private mutating func mergeNumbers(of party: QuotaScope) {
-        guard let own = numbers.removeValue(forKey: party) else { return }
-        if places.isEmpty { places = Array(repeating: 0, count: limits.places) }
-        let place = place(of: party)
-        places[place] = max(places[place], own.greatest)
+    private mutating func mergeNumbers(of scope: QuotaScope) {
+        guard let own = numbers.removeValue(forKey: scope) else { return }
+        if slots.isEmpty { slots = Array(repeating: 0, count: limits.slots) }
+        let slot = slot(of: scope)
+        slots[slot] = max(slots[slot], own.greatest)
     }
 
     private mutating func sweep() {
@@ -148,9 +148,9 @@ struct ApproximateNameFilter {
 
     func contains(_ name: QualifiedCallSessionID) -> Bool {
         guard !newer.isEmpty else { return false }
-        let places = places(of: name)
+        let slots = slots(of: name)
         return [newer, older].contains { words in
-            !words.isEmpty && places.allSatisfy { words[$0 / 64] & 1 << UInt64($0 % 64) != 0 }
+            !words.isEmpty && slots.allSatisfy { words[$0 / 64] & 1 << UInt64($0 % 64) != 0 }
         }
     }
 
@@ -161,10 +161,10 @@ struct ApproximateNameFilter {
             count = 0
         }
         count += 1
-        for place in places(of: name) { newer[place / 64] |= 1 << UInt64(place % 64) }
+        for slot in slots(of: name) { newer[slot / 64] |= 1 << UInt64(slot % 64) }
     }
 
-    private func places(of name: QualifiedCallSessionID) -> [Int] {
+    private func slots(of name: QualifiedCallSessionID) -> [Int] {
         let bits = UInt((limit * Self.bitsPerName + 63) / 64 * 64)
         return (0..<Self.bitsOfName).map { index in
             var hasher = Hasher()

@@ -43,7 +43,7 @@ struct IdempotencyCache<Call> {
 
         fileprivate var author: PrincipalName? { principal.map { PrincipalName($0) } }
         /// The quota scope of the caller.
-        var party: QuotaScope { author.map { .principal($0) } ?? host.map { .host($0.number) } ?? .server }
+        var scope: QuotaScope { author.map { .principal($0) } ?? host.map { .host($0.number) } ?? .server }
     }
 
     /// The result of a call that does not run.
@@ -61,12 +61,12 @@ struct IdempotencyCache<Call> {
     private final class Author {
         let principal: PrincipalName?
         let holding: IdempotencyReservation
-        let party: QuotaScope
+        let scope: QuotaScope
         let isServer: Bool
 
         init(_ request: Request, _ shares: IdempotencyQuotas) {
             principal = request.author
-            party = request.party
+            scope = request.scope
             isServer = request.isOfServer
             holding = IdempotencyReservation(shares, principal: request.principal, host: request.host)
         }
@@ -329,6 +329,6 @@ struct IdempotencyCache<Call> {
             forgottenNumber = max(forgottenNumber, connection.name.number)
             return
         }
-        if connection.hasForgotten { carried.wasForgotten(upTo: connection.forgotten, of: connection.author.party) }
+        if connection.hasForgotten { carried.wasForgotten(upTo: connection.forgotten, of: connection.author.scope) }
     }
 }

@@ -17,7 +17,7 @@ final class RemoteSessionAlias: Sendable {
     deinit { names.drop(session) }
 
     /// Records that the entries of its calls have been removed; calls up to this number may have run.
-    func wasForgotten(upTo call: UInt64, of party: QuotaScope) { names.removeAlias(session, upTo: call, of: party) }
+    func wasForgotten(upTo call: UInt64, of scope: QuotaScope) { names.removeAlias(session, upTo: call, of: scope) }
 }
 
 /// The names of connections of other nodes, and of those whose entries have been removed.
@@ -51,14 +51,14 @@ final class RemoteSessionAliasTable: Sendable {
 
     /// Returns whether a call of another node's connection may have run here although its entry was removed.
     ///
-    /// - Parameter party: The quota scope of the caller.
-    func mayHaveRun(_ call: UInt64, over session: QualifiedCallSessionID, of party: QuotaScope) -> Bool {
-        state.withLock { $0.forgotten.contains(call, over: session, of: party) }
+    /// - Parameter scope: The quota scope of the caller.
+    func mayHaveRun(_ call: UInt64, over session: QualifiedCallSessionID, of scope: QuotaScope) -> Bool {
+        state.withLock { $0.forgotten.contains(call, over: session, of: scope) }
     }
 
-    fileprivate func removeAlias(_ session: String, upTo call: UInt64, of party: QuotaScope) {
+    fileprivate func removeAlias(_ session: String, upTo call: UInt64, of scope: QuotaScope) {
         guard let session = QualifiedCallSessionID(session) else { return }
-        state.withLock { $0.forgotten.insert(session, upTo: call, of: party) }
+        state.withLock { $0.forgotten.insert(session, upTo: call, of: scope) }
     }
 
     fileprivate func drop(_ session: String) {

@@ -17,7 +17,7 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
     let reactor: Reactor
     let host: AddressKey?
     private let channel: NodeChannel
-    private let arrears: PendingDeliveries
+    private let pendingDeliveries: PendingDeliveries
     /// Messages that wait for shared streams of the client's node, the oldest first.
     private var queuedMessages: [(kind: NodeFrame.Kind, payload: [UInt8])] = []
     private var connection: ServerConnection?
@@ -33,14 +33,14 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
     ///
     /// - Parameters:
     ///   - name: the session of the client over an earlier channel, if that still exists.
-    ///   - arrears: the pending deliveries to the client's node.
+    ///   - pendingDeliveries: the pending deliveries to the client's node.
     init(
         _ channel: NodeChannel, _ client: ForwardedClient, _ name: RemoteSessionAlias, at shard: ServerShard,
-        behind arrears: PendingDeliveries
+        behind pendingDeliveries: PendingDeliveries
     ) {
         reactor = shard.reactor
         self.channel = channel
-        self.arrears = arrears
+        self.pendingDeliveries = pendingDeliveries
         host = client.address.flatMap { AddressKey($0) }.flatMap { $0.isLoopback ? nil : $0 }
         largestMessage = shard.limits.messageSize
         reactor.execute { self.open(client, name, at: shard) }
@@ -115,15 +115,17 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
         // As over a socket: a client that reads nothing loses its connection before it uses memory of others.
         guard unacknowledgedBytes <= Self.maximumUnacknowledged else { return channelDidEnd() }
         unacknowledgedBytes += buffer.count
-        guard queuedMessages.isEmpty, arrears.isEmpty else { return sendInOrder(.toClient, Array(buffer.bytes)) }
+        guard queuedMessages.isEmpty, pendingDeliveries.isEmpty else {
+            return sendInOrder(.toClient, Array(buffer.bytes))
+        }
         channel.send(buffer.bytes, part: .toClientPart, last: .toClient)
     }
 
     /// Sends a frame to the client's node in order, after the pending deliveries of shared streams.
     func sendInOrder(_ kind: NodeFrame.Kind, _ payload: [UInt8]) {
-        guard !queuedMessages.isEmpty || !arrears.isEmpty else { return pass(kind, payload) }
+        guard !queuedMessages.isEmpty || !pendingDeliveries.isEmpty else { return pass(kind, payload) }
         queuedMessages.append((kind, payload))
-        if !arrears.reserveBytes(payload.count) { channelDidEnd() }
+        if !pendingDeliveries.reserveBytes(payload.count) { channelDidEnd() }
         if queuedMessages.count == 1 { awaitStreams() }
     }
 
@@ -135,7 +137,7 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
     /// Frames queued behind these may belong to calls that caused further stream changes.
     private func awaitStreams() {
         let count = queuedMessages.count
-        let waits = arrears.whenSent { self.reactor.execute { self.resumeReading(count) } }
+        let waits = pendingDeliveries.whenSent { self.reactor.execute { self.resumeReading(count) } }
         if !waits { resumeReading(count) }
     }
 
@@ -144,14 +146,14 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
         let ready = Array(queuedMessages.prefix(count))
         queuedMessages.removeFirst(ready.count)
         for (kind, payload) in ready {
-            arrears.release(payload.count)
+            pendingDeliveries.release(payload.count)
             pass(kind, payload)
         }
         if !queuedMessages.isEmpty { awaitStreams() }
     }
 
     private func drop() {
-        for (_, payload) in queuedMessages { arrears.release(payload.count) }
+        for (_, payload) in queuedMessages { pendingDeliveries.release(payload.count) }
         queuedMessages = []
     }
 

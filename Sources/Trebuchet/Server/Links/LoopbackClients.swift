@@ -15,7 +15,7 @@ final class LoopbackClients: Sendable {
 
     /// Returns the connection for an actor name. It is the same for all calls from one actor, and for all calls to one actor
     /// from outside, so that calls keep their order.
-    func way(to name: String) -> (any RemoteServer)? {
+    func route(to name: String) -> (any RemoteServer)? {
         let index =
             shards.firstIndex { $0.reactor.isCurrent }
             ?? Int(UInt(bitPattern: ActorName(name).hashValue) % UInt(shards.count))

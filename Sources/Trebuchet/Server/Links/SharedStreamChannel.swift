@@ -9,23 +9,23 @@ final class SharedStreamChannel: NodeChannelHandler, SharedStreamPublisherOwner,
     private let channel: NodeChannel
     private let shard: ServerShard
     private let window: FlowControlWindow
-    private let arrears: PendingDeliveries
+    private let pendingDeliveries: PendingDeliveries
     /// The publishers of shared streams, by the index of the reactor that the actors belong to.
     private var feeds: [Int: SharedStreamPublisher] = [:]
     /// The publisher of each stream, by stream number.
-    private var places: [UInt64: SharedStreamPublisher] = [:]
+    private var publishers: [UInt64: SharedStreamPublisher] = [:]
     /// The received parts of an incomplete message.
     private var parts: [UInt8] = []
 
-    init(_ channel: NodeChannel, at shard: ServerShard, _ arrears: PendingDeliveries) {
+    init(_ channel: NodeChannel, at shard: ServerShard, _ pendingDeliveries: PendingDeliveries) {
         (self.channel, self.shard, reactor) = (channel, shard, shard.reactor)
-        (window, self.arrears) = (FlowControlWindow(channel), arrears)
+        (window, self.pendingDeliveries) = (FlowControlWindow(channel), pendingDeliveries)
     }
 
-    func didEnd(_ number: UInt64) { reactor.execute { self.places[number] = nil } }
+    func didEnd(_ number: UInt64) { reactor.execute { self.publishers[number] = nil } }
 
     /// The number of streams, for tests; on its reactor.
-    var streamCount: Int { places.count }
+    var streamCount: Int { publishers.count }
 
     // MARK: NodeChannelHandler
 
@@ -51,28 +51,28 @@ final class SharedStreamChannel: NodeChannelHandler, SharedStreamPublisherOwner,
     private func receive(_ message: SharedStreamMessage) {
         switch message.kind {
         case .begin:
-            guard let beginning = message.decoded(SharedStreamRequest.self) else { return }
-            startStream(message.number, beginning)
+            guard let request = message.decoded(SharedStreamRequest.self) else { return }
+            startStream(message.number, request)
         case .end:
-            guard let feeds = places.removeValue(forKey: message.number) else { return }
+            guard let feeds = publishers.removeValue(forKey: message.number) else { return }
             let mayReturn = !message.payload.isEmpty
             feeds.shard.reactor.run { feeds.endStream(message.number, mayReturn: mayReturn) }
         default: break
         }
     }
 
-    private func startStream(_ number: UInt64, _ beginning: SharedStreamRequest) {
+    private func startStream(_ number: UInt64, _ request: SharedStreamRequest) {
         // The authorization query of a client's node has activated the actor. If it was deactivated since, the next query
         // activates it again.
-        guard case .ready(let record) = shard.location(of: ActorName(beginning.actor)), record.isClustered,
+        guard case .ready(let record) = shard.location(of: ActorName(request.actor)), record.isClustered,
             !record.type.isGated, let there = record.home?.serverShard
         else {
             return window.send(SharedStreamMessage.bytes(.moved, number))
         }
-        let feeds = feeds[there.index] ?? SharedStreamPublisher(self, window, arrears, at: there)
+        let feeds = feeds[there.index] ?? SharedStreamPublisher(self, window, pendingDeliveries, at: there)
         self.feeds[there.index] = feeds
-        places[number] = feeds
-        there.reactor.run { feeds.startStream(number, beginning, of: record) }
+        publishers[number] = feeds
+        there.reactor.run { feeds.startStream(number, request, of: record) }
     }
 
     func channelDidBreak(received: UInt64) {
@@ -85,6 +85,6 @@ final class SharedStreamChannel: NodeChannelHandler, SharedStreamPublisherOwner,
     private func close() {
         channel.discard()
         for feeds in feeds.values { feeds.shard.reactor.run { feeds.close() } }
-        (feeds, places) = ([:], [:])
+        (feeds, publishers) = ([:], [:])
     }
 }

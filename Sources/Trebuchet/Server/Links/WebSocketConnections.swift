@@ -79,17 +79,17 @@ enum WebSocketConnections {
         }
         let name = shard.newConnectionName()
         let caller = upgrade.admission as? Caller
-        var stake: QuotaReservation?
+        var reservation: QuotaReservation?
         if let principal = caller?.principal {
             do throws(TrebuchetError) {
-                stake = try shard.context.shares.reserve(
+                reservation = try shard.context.shares.reserve(
                     .connections, for: QuotaScopes(connection: name.number, principal: principal.id, host: nil))
             } catch {
                 return .reject(HTTPResponse(status: 429, text: error.message))
             }
         }
         let link = WebSocketLink(
-            shard, name, isLegacy: upgrade.subprotocol == nil, caller: caller, stake: stake,
+            shard, name, isLegacy: upgrade.subprotocol == nil, caller: caller, reservation: reservation,
             largestMessage: upgrade.request.headers[HandshakeField.messageSize].flatMap { Int($0) } ?? .max)
         guard upgrade.subprotocol != nil else {
             return .accept(link, messageBytes: LegacyLink.largestMessage(within: limits))
@@ -114,14 +114,14 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
 
         init(
             _ shard: ServerShard, _ name: CallSessionID, _ isLegacy: Bool, _ caller: Caller?,
-            _ stake: QuotaReservation?,
+            _ reservation: QuotaReservation?,
             _ largestMessage: Int
         ) {
             self.shard = shard
             self.name = name
             self.isLegacy = isLegacy
             self.caller = caller
-            self.reservation = stake
+            self.reservation = reservation
             self.largestMessage = largestMessage
         }
     }
@@ -136,10 +136,10 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
     private var opcode = WebSocketOpcode.text
 
     init(
-        _ shard: ServerShard, _ name: CallSessionID, isLegacy: Bool, caller: Caller?, stake: QuotaReservation?,
+        _ shard: ServerShard, _ name: CallSessionID, isLegacy: Bool, caller: Caller?, reservation: QuotaReservation?,
         largestMessage: Int
     ) {
-        pending = Pending(shard, name, isLegacy, caller, stake, largestMessage)
+        pending = Pending(shard, name, isLegacy, caller, reservation, largestMessage)
     }
 
     // MARK: WebSocketHandler
@@ -150,7 +150,7 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
         pending = nil
         guard made.isLegacy else {
             connection = ServerConnection(
-                self, name: made.name, shard: made.shard, caller: made.caller, stake: made.reservation,
+                self, name: made.name, shard: made.shard, caller: made.caller, reservation: made.reservation,
                 largestMessage: made.largestMessage)
             return
         }
@@ -158,7 +158,7 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
         let legacy = LegacyLink(over: self)
         self.legacy = legacy
         connection = ServerConnection(
-            legacy, name: made.name, shard: made.shard, caller: made.caller, stake: made.reservation,
+            legacy, name: made.name, shard: made.shard, caller: made.caller, reservation: made.reservation,
             largestMessage: LegacyLink.largestMessage(toClient: made.largestMessage, made.shard.limits),
             dates: .wholeSeconds)
     }
@@ -177,12 +177,12 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
     func webSocketDidBecomeWritable(_ socket: WebSocket) { connection.linkDidBecomeWritable() }
 
     func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
-        connection.linkDidClose(Self.why(socket.recordClose(code, reason)))
+        connection.linkDidClose(Self.closing(socket.recordClose(code, reason)))
         connection = nil
         legacy = nil
     }
 
-    private static func why(_ end: WebSocketCloseInfo) -> ServerEvent.Closing {
+    private static func closing(_ end: WebSocketCloseInfo) -> ServerEvent.Closing {
         let cause: ServerEvent.Closing.Cause =
             switch end.cause {
             case .peer: .client
@@ -217,8 +217,8 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
         socket._withUnsafeGuaranteedRef { $0.inOneWrite(body) }
     }
 
-    func inOneWrite(_ body: () -> Void, showing look: (UnsafeRawBufferPointer) -> Void) {
-        socket._withUnsafeGuaranteedRef { $0.inOneWrite(body, showing: look) }
+    func inOneWrite(_ body: () -> Void, observing observer: (UnsafeRawBufferPointer) -> Void) {
+        socket._withUnsafeGuaranteedRef { $0.inOneWrite(body, observing: observer) }
     }
 
     var framing: UInt8 {

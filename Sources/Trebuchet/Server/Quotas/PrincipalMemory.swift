@@ -8,9 +8,9 @@ final class PrincipalMemoryReservation: Sendable {
     /// The reservation in the number of the principal's connections.
     let connectionReservation: QuotaReservation?
 
-    init(_ memory: PrincipalMemory.ConnectionUsage, _ stake: QuotaReservation?) {
+    init(_ memory: PrincipalMemory.ConnectionUsage, _ reservation: QuotaReservation?) {
         self.memory = memory
-        self.connectionReservation = stake
+        self.connectionReservation = reservation
     }
 }
 

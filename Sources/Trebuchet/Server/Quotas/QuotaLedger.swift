@@ -60,7 +60,7 @@ final class QuotaLedger: Sendable {
     /// A resource and the party that uses it.
     private struct Entry: Hashable {
         let resource: SharedResource
-        let party: QuotaScope
+        let scope: QuotaScope
     }
 
     private let counts = Mutex<[Entry: Int]>([:])
@@ -74,8 +74,8 @@ final class QuotaLedger: Sendable {
 
     /// Counts one more use until the stake is released or freed. Throws `rateLimited` with the name of the limit if a party has
     /// reached it.
-    func reserve(_ resource: SharedResource, for parties: QuotaScopes) throws(TrebuchetError) -> QuotaReservation {
-        try reserve(resource, for: parties.all + [.server])
+    func reserve(_ resource: SharedResource, for scopes: QuotaScopes) throws(TrebuchetError) -> QuotaReservation {
+        try reserve(resource, for: scopes.all + [.server])
     }
 
     func reserve(_ resource: SharedResource, for holders: [QuotaScope]) throws(TrebuchetError) -> QuotaReservation {
@@ -87,12 +87,12 @@ final class QuotaLedger: Sendable {
     func count(_ resource: SharedResource, for holders: [QuotaScope]) throws(TrebuchetError) {
         let full = counts.withLock { counts -> QuotaScope? in
             for holder in holders
-            where counts[Entry(resource: resource, party: holder), default: 0]
+            where counts[Entry(resource: resource, scope: holder), default: 0]
                 >= limits.share(of: resource, holder).limit
             {
                 return holder
             }
-            for holder in holders { counts[Entry(resource: resource, party: holder), default: 0] += 1 }
+            for holder in holders { counts[Entry(resource: resource, scope: holder), default: 0] += 1 }
             return nil
         }
         if let full { throw refusal(resource, full) }
@@ -101,7 +101,7 @@ final class QuotaLedger: Sendable {
     func discount(_ resource: SharedResource, for holders: [QuotaScope]) {
         counts.withLock { counts in
             for holder in holders {
-                let entry = Entry(resource: resource, party: holder)
+                let entry = Entry(resource: resource, scope: holder)
                 let count = counts[entry, default: 1]
                 counts[entry] = count > 1 ? count - 1 : nil
             }
@@ -113,21 +113,21 @@ final class QuotaLedger: Sendable {
         guard count > 0 else { return }
         counts.withLock { counts in
             for holder in old {
-                let entry = Entry(resource: resource, party: holder)
+                let entry = Entry(resource: resource, scope: holder)
                 let left = counts[entry, default: count] - count
                 counts[entry] = left > 0 ? left : nil
             }
-            for holder in new { counts[Entry(resource: resource, party: holder), default: 0] += count }
+            for holder in new { counts[Entry(resource: resource, scope: holder), default: 0] += count }
         }
     }
 
-    func refusal(_ resource: SharedResource, _ party: QuotaScope) -> TrebuchetError {
-        let (limit, setting) = limits.share(of: resource, party)
+    func refusal(_ resource: SharedResource, _ scope: QuotaScope) -> TrebuchetError {
+        let (limit, setting) = limits.share(of: resource, scope)
         events.countRejection(limit: setting)
         events.emit(.limitReached(setting: setting, nil))
         return TrebuchetError(
             .rateLimited,
-            "quota exceeded: \(party.name) \(resource.text(of: limit)) (ServerLimits.\(setting)); retry when some have ended"
+            "quota exceeded: \(scope.name) \(resource.text(of: limit)) (ServerLimits.\(setting)); retry when some have ended"
         )
     }
 
@@ -136,7 +136,7 @@ final class QuotaLedger: Sendable {
 
     /// Returns the number of uses by all parties.
     func count(_ resource: SharedResource) -> Int {
-        counts.withLock { $0[Entry(resource: resource, party: .server), default: 0] }
+        counts.withLock { $0[Entry(resource: resource, scope: .server), default: 0] }
     }
 }
 
@@ -144,19 +144,19 @@ final class QuotaLedger: Sendable {
 final class QuotaReservation: Sendable {
     private let resource: SharedResource
     private let holders: [QuotaScope]
-    private let book: QuotaLedger
+    private let ledger: QuotaLedger
     private let isReleased = Atomic<Bool>(false)
 
-    fileprivate init(_ resource: SharedResource, _ holders: [QuotaScope], _ book: QuotaLedger) {
+    fileprivate init(_ resource: SharedResource, _ holders: [QuotaScope], _ ledger: QuotaLedger) {
         self.resource = resource
         self.holders = holders
-        self.book = book
+        self.ledger = ledger
     }
 
     deinit { release() }
 
     func release() {
         guard !isReleased.exchange(true, ordering: .relaxed) else { return }
-        book.discount(resource, for: holders)
+        ledger.discount(resource, for: holders)
     }
 }

@@ -10,12 +10,12 @@ extension ServerLimits {
     }
 
     /// Returns how much of a resource a party may use, and the name of that setting.
-    func share(of resource: SharedResource, _ party: QuotaScope) -> (limit: Int, setting: String) {
-        if case .network = party {
+    func share(of resource: SharedResource, _ scope: QuotaScope) -> (limit: Int, setting: String) {
+        if case .network = scope {
             let (limit, setting) = share(of: resource, .host(0))
             return (NetworkQuota.limit(limit), setting)
         }
-        return switch (resource, party) {
+        return switch (resource, scope) {
         case (.connections, .server): (connections, "connections")
         case (.connections, .connection), (.connections, .client): (1, "connections")
         case (.connections, .principal): (connectionsPerPrincipal, "connectionsPerPrincipal")

@@ -112,11 +112,11 @@ package final class EncodedStream: Sendable {
     /// A value that does not decode is reported. A whole value is requested from the server if changes do not fit the current
     /// value, or if that value does not decode.
     func value<Value: Decodable>(
-        _ type: Value.Type, of state: State, kept: (any IncrementalState<Value>)?
+        _ type: Value.Type, of state: State, incremental: (any IncrementalState<Value>)?
     ) -> (value: Result<Value, TrebuchetError>, count: UInt64)? {
         if let text = state.update { return version(type, text, count: state.count).map { ($0, state.count) } }
         do {
-            return try kept?.newest(userInfo: userInfo).map { (.success($0.value), $0.count) }
+            return try incremental?.newest(userInfo: userInfo).map { (.success($0.value), $0.count) }
         } catch {
             restart()
             return nil
@@ -125,12 +125,12 @@ package final class EncodedStream: Sendable {
 
     /// Returns the newest value if it comes after the first `seen` values; nil also if it is not available. Changes nothing.
     func newest<Value: Decodable>(
-        _ type: Value.Type, after seen: UInt64, kept: (any IncrementalState<Value>)?
+        _ type: Value.Type, after seen: UInt64, incremental: (any IncrementalState<Value>)?
     ) -> (value: Value, count: UInt64)? {
         let state = relay.currentValue
         guard state.count > seen else { return nil }
         if let text = state.update { return (try? decoded(type, text)).map { ($0, state.count) } }
-        let found = try? kept?.newest(userInfo: userInfo)
+        let found = try? incremental?.newest(userInfo: userInfo)
         return found.flatMap { $0.count > seen ? $0 : nil }
     }
 

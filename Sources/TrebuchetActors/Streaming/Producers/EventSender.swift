@@ -41,9 +41,9 @@ public final class EventSender<Event: Codable & Sendable> {
     /// - Parameter entry: runs work in the actor's isolation, soon.
     func source(home: SystemShard?, entry: @autoclosure () -> StreamProducer.Entry) -> EventSource {
         if let source { return source }
-        let made = EventSource(buffer: buffer, home: home, entry: entry())
-        source = made
-        return made
+        let created = EventSource(buffer: buffer, home: home, entry: entry())
+        source = created
+        return created
     }
 
     /// Returns the source, and whether this call created it.
@@ -57,9 +57,9 @@ public final class EventSender<Event: Codable & Sendable> {
     /// The relay for readers in this process, created on first use.
     var readers: EventRelay<Event> {
         if let local { return local }
-        let made = EventRelay<Event>()
-        local = made
-        return made
+        let created = EventRelay<Event>()
+        local = created
+        return created
     }
 
     /// The retention that deactivation of the actor would lose.

@@ -8,7 +8,7 @@ internal import TrebuchetWire
 /// `@unchecked Sendable`: its own properties are accessed only in the isolation of the events' actor.
 final class EventSource: StreamProducer, @unchecked Sendable {
     /// The persister of the events, at a server with a store.
-    private(set) var keeper: (any StatePersister)?
+    private(set) var persister: (any StatePersister)?
     /// The number of the last event that was passed to the store; nil as long as the store has no log that the next event
     /// continues.
     var captured: UInt64?
@@ -28,7 +28,7 @@ final class EventSource: StreamProducer, @unchecked Sendable {
         if isOut { startNewEpoch() }
         let broadcasters = current
         let sequence = recent.position + 1
-        guard !broadcasters.isEmpty || isRetained || keeper != nil else {
+        guard !broadcasters.isEmpty || isRetained || persister != nil else {
             recent.discardVersions()
             recent.reset(at: sequence)
             return
@@ -37,12 +37,12 @@ final class EventSource: StreamProducer, @unchecked Sendable {
             let update = try update(event, sequence)
             recent.append(update)
             didMake(update)
-            if let keeper { return keeper.didChange() }
+            if let persister { return persister.didChange() }
             for broadcaster in broadcasters { broadcaster.send(.update(update)) }
         } catch {
             // Subscribers cannot receive this event, so their streams must not continue without it.
-            if let keeper {
-                keeper.didRefuse(error)
+            if let persister {
+                persister.didRefuse(error)
             } else {
                 recent.discardVersions()
                 recent.reset(at: sequence)
@@ -60,7 +60,7 @@ final class EventSource: StreamProducer, @unchecked Sendable {
             throw TrebuchetError(
                 .internal, "an event of type \(Event.self) cannot be encoded: \(describe(error))")
         }
-        if keeper != nil, data.count > byteLimit {
+        if persister != nil, data.count > byteLimit {
             throw TrebuchetError(
                 .internal,
                 "an event of type \(Event.self) has \(data.count) bytes; the limit for persisted events is \(byteLimit)"
@@ -71,7 +71,8 @@ final class EventSource: StreamProducer, @unchecked Sendable {
 
     static func update(_ suffix: SharedBytes, _ sequence: UInt64) -> StateUpdate {
         StateUpdate(
-            sequence: sequence, current: suffix, patch: nil, snapshotByteCount: suffix.count, made: MonotonicClock.now)
+            sequence: sequence, current: suffix, patch: nil, snapshotByteCount: suffix.count,
+            createdAt: MonotonicClock.now)
     }
 
     private func didMake(_ update: StateUpdate) {
@@ -86,16 +87,16 @@ final class EventSource: StreamProducer, @unchecked Sendable {
     // MARK: Persistence
 
     /// Subscribers see only the events that are written.
-    override var visiblePosition: UInt64 { keeper == nil ? recent.position : writtenNumber }
+    override var visiblePosition: UInt64 { persister == nil ? recent.position : writtenNumber }
 
     override func first(for broadcaster: Broadcaster) {
-        broadcaster.send(.attached(keeper == nil ? recent : recent.asOf(writtenNumber)))
+        broadcaster.send(.attached(persister == nil ? recent : recent.asOf(writtenNumber)))
     }
 
     override func attach(_ broadcaster: Broadcaster) {
         super.attach(broadcaster)
         // The store must also write the epoch that the subscriber has received.
-        if captured == nil { keeper?.didChange() }
+        if captured == nil { persister?.didChange() }
     }
 
     /// Starts persistence: continues the log of an earlier process, or writes the events in memory with the next write.
@@ -103,9 +104,9 @@ final class EventSource: StreamProducer, @unchecked Sendable {
     /// - Parameters:
     ///   - keeping: the number of events that are retained.
     ///   - byteLimit: the maximum size of all retained events, and of one event.
-    func persist(by keeper: any StatePersister, keeping: Int, byteLimit: Int) {
+    func persist(by persister: any StatePersister, keeping: Int, byteLimit: Int) {
         if isOut { startNewEpoch() }
-        self.keeper = keeper
+        self.persister = persister
         self.byteLimit = byteLimit
         let earlier = recent
         recent = VersionLog(
@@ -131,7 +132,7 @@ final class EventSource: StreamProducer, @unchecked Sendable {
     /// Ends persistence. Another instance under the name may continue in the same epoch, so later events of this one get a new
     /// epoch.
     func stopPersisting() {
-        keeper = nil
+        persister = nil
         isOut = true
     }
 

@@ -8,12 +8,12 @@ package final class FilterList: Sendable {
     private struct State {
         var filters: [FilteredSource] = []
         /// The number of filters that each quota scope has created.
-        var brought: [QuotaScope: Int] = [:]
+        var filterCounts: [QuotaScope: Int] = [:]
         /// All parts that the filters refer to; nil until computed.
         var pointers: PointerSet?
         /// The newest version, by the form of its dates.
         var versions: [DateEncoding: FilterableVersion] = [:]
-        var byteLimit = FilterQuota.usualBytes
+        var byteLimit = FilterQuota.defaultByteLimit
     }
 
     private let state = Mutex(State())
@@ -28,13 +28,13 @@ package final class FilterList: Sendable {
     /// Returns the error if one more filter may not be added, else nil.
     func refusal(on terms: FilterQuota) -> TrebuchetError? {
         state.withLock { state in
-            guard state.filters.count(where: { !$0.acceptsEverything }) < terms.most else {
-                let text = "limit reached: at most \(terms.most) different filters per state"
+            guard state.filters.count(where: { !$0.acceptsEverything }) < terms.maximumFilters else {
+                let text = "limit reached: at most \(terms.maximumFilters) different filters per state"
                 return TrebuchetError(.rateLimited, text + " (ServerLimits.filtersPerState)")
             }
-            for party in terms.bringers where state.brought[party, default: 0] >= terms.share(of: party) {
+            for scope in terms.scopes where state.filterCounts[scope, default: 0] >= terms.share(of: scope) {
                 let text =
-                    "quota exceeded: \(party.name) \(terms.share(of: party)) of the \(terms.most) filters of this state"
+                    "quota exceeded: \(scope.name) \(terms.share(of: scope)) of the \(terms.maximumFilters) filters of this state"
                 return TrebuchetError(.rateLimited, text + " (ServerLimits.filtersPerState)")
             }
             return nil
@@ -49,7 +49,7 @@ package final class FilterList: Sendable {
             if let byteLimit { state.byteLimit = byteLimit }
             guard !state.filters.contains(where: { $0 === filter }) else { return }
             state.filters.append(filter)
-            for party in filter.bringers { state.brought[party, default: 0] += 1 }
+            for scope in filter.scopes { state.filterCounts[scope, default: 0] += 1 }
             state.pointers = nil
             count.store(state.filters.count, ordering: .relaxed)
         }
@@ -57,11 +57,11 @@ package final class FilterList: Sendable {
 
     func remove(_ filter: FilteredSource) {
         state.withLock { state in
-            guard let place = state.filters.firstIndex(where: { $0 === filter }) else { return }
-            state.filters.remove(at: place)
-            for party in filter.bringers {
-                let count = state.brought[party, default: 1]
-                state.brought[party] = count > 1 ? count - 1 : nil
+            guard let index = state.filters.firstIndex(where: { $0 === filter }) else { return }
+            state.filters.remove(at: index)
+            for scope in filter.scopes {
+                let count = state.filterCounts[scope, default: 1]
+                state.filterCounts[scope] = count > 1 ? count - 1 : nil
             }
             state.pointers = nil
             if state.filters.isEmpty { state.versions = [:] }
@@ -128,16 +128,16 @@ package final class FilterList: Sendable {
     /// the remaining number of bytes.
     private func makeRoom(within limit: Int, besides newest: FilterableVersion, _ filters: [FilteredSource]) -> Int {
         var users: [ObjectIdentifier: Int] = [:]
-        var held: [(filter: FilteredSource, text: SharedBytes, sequence: UInt64)] = []
+        var retained: [(filter: FilteredSource, text: SharedBytes, sequence: UInt64)] = []
         var bytes = 0
         for filter in filters {
             for (text, sequence) in filter.undeliveredTexts where sequence != newest.sequence {
-                held.append((filter, text, sequence))
+                retained.append((filter, text, sequence))
                 users[ObjectIdentifier(text), default: 0] += 1
                 if users[ObjectIdentifier(text)] == 1 { bytes += text.count }
             }
         }
-        for (filter, text, _) in held.sorted(by: { $0.sequence < $1.sequence }) where bytes > limit {
+        for (filter, text, _) in retained.sorted(by: { $0.sequence < $1.sequence }) where bytes > limit {
             users[ObjectIdentifier(text)]? -= 1
             if users[ObjectIdentifier(text)] == 0 { bytes -= text.count }
             endForRoom(filter)

@@ -35,7 +35,7 @@ package final class FilteredSource: StreamProducer, @unchecked Sendable {
     /// Set if the filter accepts everything: it then exists only for the form of dates and does not count as a filter.
     let acceptsEverything: Bool
     /// The quota scopes in which it counts.
-    let bringers: [QuotaScope]
+    let scopes: [QuotaScope]
     /// The state and its filter refer to each other while there are subscribers.
     private let base: StateSource
     private let clock: any EventLoop
@@ -46,12 +46,12 @@ package final class FilteredSource: StreamProducer, @unchecked Sendable {
     /// - Parameter clock: the loop with the timers for intervals.
     init(
         _ filter: StreamFilter, _ dates: DateEncoding, of base: StateSource, clock: any EventLoop,
-        bringers: [QuotaScope]
+        scopes: [QuotaScope]
     ) {
         self.filter = filter
         self.dates = dates
         acceptsEverything = filter == StreamFilter()
-        self.bringers = acceptsEverything ? [] : bringers
+        self.scopes = acceptsEverything ? [] : scopes
         self.base = base
         self.clock = clock
         state = Mutex(State(evaluation: FilterEvaluation(filter)))
@@ -93,10 +93,10 @@ package final class FilteredSource: StreamProducer, @unchecked Sendable {
         // The memory of a whole state is counted at the state.
         if acceptsEverything { return [] }
         return state.withLock { state in
-            var held: [(SharedBytes, UInt64)] = []
-            if let text = state.sentText { held.append((text, state.sentSequence)) }
-            if let waiting = state.waiting, let text = waiting.current { held.append((text, waiting.sequence)) }
-            return held
+            var retained: [(SharedBytes, UInt64)] = []
+            if let text = state.sentText { retained.append((text, state.sentSequence)) }
+            if let waiting = state.waiting, let text = waiting.current { retained.append((text, waiting.sequence)) }
+            return retained
         }
     }
 

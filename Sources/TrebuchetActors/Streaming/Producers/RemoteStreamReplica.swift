@@ -40,13 +40,13 @@ package final class RemoteStreamReplica: StreamProducer, @unchecked Sendable {
     /// - Parameters:
     ///   - buffer: the number of versions or events that are retained in a stream without conflation; nil if the newest counts.
     ///   - epoch: the epoch of this incarnation.
-    ///   - lives: the incarnations that this one continues.
+    ///   - incarnations: the incarnations that this one continues.
     ///   - position: the number of the last version or event before the first that arrives.
     ///   - last: the replica of the previous incarnation, if this one continues all of it.
     ///   - memory: the budget in which large updates are counted.
     ///   - didFallSilent: called after the last subscription on this node ends, in any isolation. It must not acquire a lock.
     package init(
-        isEvents: Bool, buffer: Int?, epoch: String, lives: [StreamIncarnation], position: UInt64,
+        isEvents: Bool, buffer: Int?, epoch: String, incarnations: [StreamIncarnation], position: UInt64,
         after last: RemoteStreamReplica?,
         memory: MemoryBudget?, didFallSilent: @escaping @Sendable () -> Void
     ) {
@@ -54,7 +54,7 @@ package final class RemoteStreamReplica: StreamProducer, @unchecked Sendable {
         self.lock = lock
         self.didFallSilent = didFallSilent
         super.init(isEvents ? .events : .state, home: nil, buffer: buffer, position: position) { lock.run($0) }
-        resume(epoch: epoch, after: lives)
+        resume(epoch: epoch, after: incarnations)
         memoryBudget = memory
         guard let last else { return }
         last.lock.run { [self] in
@@ -127,9 +127,9 @@ package final class RemoteStreamReplica: StreamProducer, @unchecked Sendable {
     // MARK: Queries
 
     override package var requiresNewRequest: Bool? {
-        var goesOn = false
-        lock.run { if case .moved = ending { goesOn = true } }
-        return goesOn
+        var hasMoved = false
+        lock.run { if case .moved = ending { hasMoved = true } }
+        return hasMoved
     }
 
     package var hasEnded: Bool {

@@ -52,8 +52,8 @@ extension _StateCell where Value: Codable & Sendable {
     /// Returns the source, created on first use.
     func source(home: SystemShard?, access: @autoclosure () -> StateAccess<Value>) -> StateSource {
         if let source { return source }
-        let made = StateSource(version: version, home: home, delivery: delivery, access: access())
-        source = made
-        return made
+        let created = StateSource(version: version, home: home, delivery: delivery, access: access())
+        source = created
+        return created
     }
 }

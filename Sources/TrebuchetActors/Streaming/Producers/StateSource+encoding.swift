@@ -21,7 +21,7 @@ extension StateSource {
             }
             let update = StateUpdate(
                 sequence: version, current: current, patch: recorded ?? current.flatMap(comparedPatch),
-                snapshotByteCount: snapshotByteCount, made: MonotonicClock.now)
+                snapshotByteCount: snapshotByteCount, createdAt: MonotonicClock.now)
             recent.append(update)
             didMake(update)
             return .update(update)

@@ -39,8 +39,8 @@ extension StateSource {
         if dates == .milliseconds, recent.newest?.sequence == version { text = recent.newest?.current }
         if text == nil { text = try suffix(dates) }
         guard let text else { return nil }
-        let made = FilterableVersion(text, sequence: version, memory: memoryBudget)
-        filters.retainVersion(made, dates)
-        return made
+        let created = FilterableVersion(text, sequence: version, memory: memoryBudget)
+        filters.retainVersion(created, dates)
+        return created
     }
 }

@@ -172,9 +172,9 @@ final class StateSource: StreamProducer, @unchecked Sendable {
     /// The source for readers in this process, created on first use. In the actor's isolation.
     var readers: any LocalStateReaders {
         if let localReaders { return localReaders }
-        let made = property.readers(version: version, buffer: buffer)
-        localReaders = made
-        return made
+        let created = property.readers(version: version, buffer: buffer)
+        localReaders = created
+        return created
     }
 
     // MARK: Filters
@@ -186,10 +186,10 @@ final class StateSource: StreamProducer, @unchecked Sendable {
         terms: FilterQuota = FilterQuota()
     ) throws -> FilteredSource {
         if let found = filters.current.first(where: { $0.filter == filter && $0.dates == dates }) { return found }
-        let made = FilteredSource(filter, dates, of: self, clock: clock, bringers: terms.bringers)
-        if !made.acceptsEverything, let refusal = filters.refusal(on: terms) { throw refusal }
+        let created = FilteredSource(filter, dates, of: self, clock: clock, scopes: terms.scopes)
+        if !created.acceptsEverything, let refusal = filters.refusal(on: terms) { throw refusal }
         // Added immediately, so that other subscribers find it before it is used.
-        filters.addFilter(made, byteLimit: terms.byteLimit)
-        return made
+        filters.addFilter(created, byteLimit: terms.byteLimit)
+        return created
     }
 }

@@ -42,35 +42,35 @@ extension LocalStreams {
         let found: (StreamProducer, StreamPosition, EventBookmark, SystemShard, Bool)? = await stream.perform { parts in
             let hub = parts.hub()
             // Retains later events until the subscription exists.
-            guard let loop = parts.loop, let position = hub.position(keptFor: .zero) else { return nil }
-            let goesOn = bookmark.map { hub.canResume(from: $0.sequence, in: $0.epoch) } ?? true
-            return (hub, position, EventBookmark(epoch: hub.epoch, sequence: position.number), loop, goesOn)
+            guard let loop = parts.loop, let position = hub.position(retainedFor: .zero) else { return nil }
+            let isResumed = bookmark.map { hub.canResume(from: $0.sequence, in: $0.epoch) } ?? true
+            return (hub, position, EventBookmark(epoch: hub.epoch, sequence: position.number), loop, isResumed)
         }
-        guard let (hub, position, now, loop, goesOn) = found else { return nil }
+        guard let (hub, position, now, loop, isResumed) = found else { return nil }
         let subscriber = LocalSubscriber(on: loop)
         let observed = EncodedStream(
             of: StreamTarget(actorID: actor.id.id, name: name), relay: subscriber.relay,
             reading: .events(buffer: buffer, since: bookmark ?? now, onUndecodable: onUndecodable),
             userInfo: actor.actorSystem.userInfo, report: actor.actorSystem.reportUndecodable
         ) { subscriber.endSubscription() }
-        guard goesOn else {
+        guard isResumed else {
             subscriber.relay.finish(
                 .failed(
                     TrebuchetError(.overflow, "events were missed: their actor was activated again")))
             observed.each?.finish()
             return observed
         }
-        let made: Broadcaster? = await loop.reactor.perform {
-            var made: Broadcaster?
-            subscriber.subscribe(to: hub, for: observed, behind: bookmark ?? now) { made = $0 }
-            return made
+        let created: Broadcaster? = await loop.reactor.perform {
+            var created: Broadcaster?
+            subscriber.subscribe(to: hub, for: observed, behind: bookmark ?? now) { created = $0 }
+            return created
         }
-        if let made {
+        if let created {
             let isThere: Bool? = await stream.perform { _ in
-                hub.attach(made)
+                hub.attach(created)
                 return true
             }
-            if isThere == nil { made.send(.ended) }
+            if isThere == nil { created.send(.ended) }
         }
         withExtendedLifetime(position) {}
         return observed
@@ -95,17 +95,17 @@ extension LocalStreams {
                 of: StreamTarget(actorID: actor.id.id, name: name, filter: filter), relay: subscriber.relay,
                 userInfo: actor.actorSystem.userInfo, report: actor.actorSystem.reportUndecodable
             ) { subscriber.endSubscription() }
-            let made: Broadcaster? = await loop.reactor.perform {
-                var made: Broadcaster?
-                subscriber.subscribe(to: filtered) { made = $0 }
-                return made
+            let created: Broadcaster? = await loop.reactor.perform {
+                var created: Broadcaster?
+                subscriber.subscribe(to: filtered) { created = $0 }
+                return created
             }
-            guard let made else { return observed }
+            guard let created else { return observed }
             let isThere: Bool? = await stream.perform { _ in
-                filtered.attach(made)
+                filtered.attach(created)
                 return true
             }
-            if isThere == nil { made.send(.ended) }
+            if isThere == nil { created.send(.ended) }
             return observed
         } catch {
             throw error as? TrebuchetError ?? TrebuchetError(.internal, describe(error))

@@ -18,10 +18,10 @@ final class LocalSubscriber: StreamSubscriber, @unchecked Sendable {
     ///
     /// - Parameter stream: receives the events. It is not retained.
     func subscribe(
-        to hub: StreamProducer, for stream: EncodedStream, behind place: EventBookmark, attach: (Broadcaster) -> Void
+        to hub: StreamProducer, for stream: EncodedStream, behind bookmark: EventBookmark, attach: (Broadcaster) -> Void
     ) {
-        events = stream.each.map { ($0, place.epoch) }
-        subscribe(to: hub, behind: place.sequence, attach: attach)
+        events = stream.each.map { ($0, bookmark.epoch) }
+        subscribe(to: hub, behind: bookmark.sequence, attach: attach)
     }
 
     /// Subscribes to a stream. On the loop.
@@ -33,11 +33,11 @@ final class LocalSubscriber: StreamSubscriber, @unchecked Sendable {
         loop.subscribe(
             to: hub,
             { broadcaster in
-                let made = StreamSubscription(
+                let created = StreamSubscription(
                     streamID: [], broadcaster: broadcaster, subscriber: self, isFiltered: true)
-                if let number { made.markSent(upTo: number) }
-                subscription = made
-                return made
+                if let number { created.markSent(upTo: number) }
+                subscription = created
+                return created
             }, attach: attach)
     }
 

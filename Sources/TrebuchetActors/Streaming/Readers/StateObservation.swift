@@ -30,7 +30,7 @@ extension StateObservation where Value: Codable & Sendable {
         if case .every(let buffer) = delivery {
             return StateStream(.remote(actor, name, reading: .every(buffer: StreamDelivery.room(for: buffer))))
         }
-        return StateStream(.remote(actor, name, kept: IncrementalStateFactory.make(for: Value.self)))
+        return StateStream(.remote(actor, name, incremental: IncrementalStateFactory.make(for: Value.self)))
     }
 
     /// Starts to observe through a filter. The server evaluates it and sends only accepted versions.

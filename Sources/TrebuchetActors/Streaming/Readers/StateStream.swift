@@ -32,8 +32,8 @@ public struct StateStream<Value: Codable & Sendable>: AsyncSequence, Sendable {
     /// Returns the newest value received from a server, read by an iterator or not, if it comes after the first `seen` values;
     /// nil also if it does not decode.
     package func newest(after seen: UInt64) -> (value: Value, count: UInt64)? {
-        guard case .encoded(let stream, let kept) = origin else { return nil }
-        return stream.newest(Value.self, after: seen, kept: kept)
+        guard case .encoded(let stream, let incremental) = origin else { return nil }
+        return stream.newest(Value.self, after: seen, incremental: incremental)
     }
 
     /// Returns whether both streams share one observation.

@@ -10,8 +10,8 @@ enum StreamOrigin<Value: Codable & Sendable>: Sendable {
     case localEvents(EventSubscription<Value>)
     /// A state or events as JSON values.
     ///
-    /// - Parameter kept: the incremental state of the stream, if its type records changes.
-    case encoded(EncodedStream, kept: (any IncrementalState<Value>)? = nil)
+    /// - Parameter incremental: the incremental state of the stream, if its type records changes.
+    case encoded(EncodedStream, incremental: (any IncrementalState<Value>)? = nil)
     case failed(TrebuchetError)
 
     /// The reason for the end; nil while the stream is active.
@@ -47,13 +47,13 @@ extension StreamOrigin {
     /// Returns a stream of an actor outside this process.
     static func remote<A: DistributedActor>(
         _ actor: A, _ name: String, filter: StreamFilter? = nil, reading: StreamReading = .latest,
-        kept: (any IncrementalState<Value>)? = nil
+        incremental: (any IncrementalState<Value>)? = nil
     ) -> Self where A.ActorSystem == TrebuchetActorSystem {
         guard let server = actor.actorSystem.server(of: actor.id) else {
             return .failed(actor.actorSystem.unreachable(actor.id))
         }
         let target = StreamTarget(actorID: actor.id.id, name: name, filter: filter)
-        return .encoded(server.observe(target, reading: reading, kept: kept), kept: kept)
+        return .encoded(server.observe(target, reading: reading, incremental: incremental), incremental: incremental)
     }
 }
 
@@ -84,13 +84,13 @@ struct StreamReader<Value: Codable & Sendable> {
                 feed = .newest(local, local.states.versions.stream.makeAsyncIterator())
             }
         case .localEvents(let events): feed = .events(events.makeAsyncIterator())
-        case .encoded(let stream, let kept):
+        case .encoded(let stream, let incremental):
             if let events = stream.events {
                 feed = .eachText(stream, first: nil, events.makeAsyncIterator())
             } else if let (first, rest) = stream.subscribeToEach() {
                 feed = .eachText(stream, first: first, rest.makeAsyncIterator())
             } else {
-                feed = .newestText(stream, stream.relay.stream.makeAsyncIterator(), kept)
+                feed = .newestText(stream, stream.relay.stream.makeAsyncIterator(), incremental)
             }
         case .failed: feed = .nothing
         }
@@ -128,10 +128,12 @@ struct StreamReader<Value: Codable & Sendable> {
         case .events(var events):
             defer { feed = .events(events) }
             return try await events.next(isolation: actor).map { .success($0) }
-        case .newestText(let stream, var states, let kept):
-            defer { feed = .newestText(stream, states, kept) }
+        case .newestText(let stream, var states, let incremental):
+            defer { feed = .newestText(stream, states, incremental) }
             while let state = await states.next(isolation: actor) {
-                if state.count > seen, let (value, count) = stream.value(Value.self, of: state, kept: kept) {
+                if state.count > seen,
+                    let (value, count) = stream.value(Value.self, of: state, incremental: incremental)
+                {
                     // The stored value may be newer than the reported one, but this reader may have returned it already.
                     guard isNew(count) else { continue }
                     return value

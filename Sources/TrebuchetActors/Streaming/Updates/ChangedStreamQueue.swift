@@ -37,7 +37,7 @@ package struct ChangedStreamQueue: Sendable {
     }
 
     /// Removes all entries except `rest`, after all other subscribers are up to date.
-    mutating func clear(butFor rest: some Sequence<ObjectIdentifier>) {
+    mutating func clear(except rest: some Sequence<ObjectIdentifier>) {
         isIncomplete = false
         drop()
         for root in rest { recordChange(root) }

@@ -12,7 +12,7 @@ package final class StateUpdate: Sendable {
     /// The size of `current`, or if it is nil, the size when it was last encoded.
     let snapshotByteCount: Int
     /// The creation time on the monotonic clock; 0 if it is unknown here.
-    let made: UInt64
+    let createdAt: UInt64
 
     /// A delta for subscribers with the version `base`.
     struct Patch: Sendable {
@@ -21,8 +21,8 @@ package final class StateUpdate: Sendable {
         let suffix: SharedBytes
     }
 
-    init(sequence: UInt64, current: SharedBytes?, patch: Patch?, snapshotByteCount: Int, made: UInt64 = 0) {
-        self.made = made
+    init(sequence: UInt64, current: SharedBytes?, patch: Patch?, snapshotByteCount: Int, createdAt: UInt64 = 0) {
+        self.createdAt = createdAt
         self.sequence = sequence
         self.current = current
         self.patch = patch
@@ -33,12 +33,13 @@ package final class StateUpdate: Sendable {
     var withoutSnapshot: StateUpdate {
         guard current != nil else { return self }
         return StateUpdate(
-            sequence: sequence, current: nil, patch: patch, snapshotByteCount: snapshotByteCount, made: made)
+            sequence: sequence, current: nil, patch: patch, snapshotByteCount: snapshotByteCount, createdAt: createdAt)
     }
 
     /// This update without any content.
     var withoutText: StateUpdate {
-        StateUpdate(sequence: sequence, current: nil, patch: nil, snapshotByteCount: snapshotByteCount, made: made)
+        StateUpdate(
+            sequence: sequence, current: nil, patch: nil, snapshotByteCount: snapshotByteCount, createdAt: createdAt)
     }
 
     /// Whether the update is a delta whose value is too large to be stored with each delta.

@@ -65,9 +65,9 @@ package struct VersionLog: Sendable {
         if update.base != position { removeAll() }
         position = update.sequence
         // Otherwise each delta would keep the whole value.
-        let kept = limit == nil ? update.withoutSnapshot : update
-        updates.append(kept)
-        bytes += kept.storedBytes
+        let stored = limit == nil ? update.withoutSnapshot : update
+        updates.append(stored)
+        bytes += stored.storedBytes
         let most = limit ?? Self.maximumDifferences
         let mostBytes = limit == nil ? update.snapshotByteCount : byteLimit
         while count > most && !isForReturns(most) || bytes > mostBytes && count > (limit == nil ? 0 : 1) {

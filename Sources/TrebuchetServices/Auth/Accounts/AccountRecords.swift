@@ -197,13 +197,13 @@ struct AccountRecords: Sendable {
         }
         var count = AccountCount()
         try await eachPage("account/") { (id, account: Account) throws(AuthError) in
-            var kept = account
-            kept.sessions.removeAll { expired.contains($0) }
-            let isGone = kept.sessions.isEmpty && kept.isGuest
-            if !isGone { count.replace(nil, with: kept) }
-            guard isGone || kept != account else { return nil }
+            var remaining = account
+            remaining.sessions.removeAll { expired.contains($0) }
+            let isRemoved = remaining.sessions.isEmpty && remaining.isGuest
+            if !isRemoved { count.replace(nil, with: remaining) }
+            guard isRemoved || remaining != account else { return nil }
             var changes = Changes()
-            try changes.set(isGone ? nil : kept, id: id)
+            try changes.set(isRemoved ? nil : remaining, id: id)
             return changes
         }
         return count

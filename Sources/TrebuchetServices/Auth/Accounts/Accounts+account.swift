@@ -21,12 +21,12 @@ extension Accounts {
     ) async throws(AuthError) -> User {
         let address = try MailAddress(email)
         return try await loggingRefusals("the address \(address.text)", connection) { () throws(AuthError) in
-            let asked = try await present(on: connection)
-            try await useCode(code, for: address, .address(account: asked.id), on: connection)
-            let (user, before) = try await inTurn { turn throws(AuthError) in
-                let present = try await present(on: connection, in: turn)
-                guard present.id == asked.id else { throw .notSignedIn }
-                if let owner = try await turn.owner(ofAddress: address.text), owner != present.id {
+            let caller = try await present(on: connection)
+            try await useCode(code, for: address, .address(account: caller.id), on: connection)
+            let (user, before) = try await inTurn { transaction throws(AuthError) in
+                let present = try await present(on: connection, in: transaction)
+                guard present.id == caller.id else { throw .notSignedIn }
+                if let owner = try await transaction.owner(ofAddress: address.text), owner != present.id {
                     throw .addressTaken
                 }
                 var account = present.account
@@ -34,7 +34,7 @@ extension Accounts {
                 account.email = address.text
                 var changes = AccountRecords.Changes()
                 if let before {
-                    _ = try await turn.owner(ofAddress: before)
+                    _ = try await transaction.owner(ofAddress: before)
                     changes.set(owner: nil, ofAddress: before)
                 }
                 changes.set(owner: present.id, ofAddress: address.text)
@@ -42,7 +42,7 @@ extension Accounts {
                 let user = account.user(id: present.id)
                 changes.change(user, sessions: account.sessions)
                 changes.count.replace(present.account, with: account)
-                try await write(changes, in: turn)
+                try await write(changes, in: transaction)
                 return (user, before == address.text ? nil : before)
             }
             if let before { await sendNotice(before, .addressChanged(to: address.text)) }
@@ -72,23 +72,23 @@ extension Accounts {
     func deleteAccount(code: String?, on connection: CallerConnection) async throws(AuthError) {
         try await loggingRefusals("to delete an account", connection) { () throws(AuthError) in
             try await consumeRate(.renewal, connection)
-            let asked = try await present(on: connection)
+            let caller = try await present(on: connection)
             if let code {
-                guard let email = asked.account.email else { throw .notFresh }
+                guard let email = caller.account.email else { throw .notFresh }
                 try await useCode(code, for: try MailAddress(email), .signIn, on: connection)
             } else {
-                guard isFresh(asked) else { throw .notFresh }
+                guard isFresh(caller) else { throw .notFresh }
             }
             do {
                 // Not in the transaction: the hook may be slow, and other sign-ins must not wait for it.
-                try await deletionHook?(asked.account.user(id: asked.id))
+                try await deletionHook?(caller.account.user(id: caller.id))
             } catch {
-                log.storeFailed("the data of account \(asked.id) was not deleted: \(error)")
+                log.storeFailed("the data of account \(caller.id) was not deleted: \(error)")
                 throw .notDeleted
             }
-            let own = connection.session == asked.session ? connection : nil
-            if try await delete(asked.id, because: .accountDeleted, leaving: own) {
-                log.deleted(asked.id, by: "its user")
+            let own = connection.session == caller.session ? connection : nil
+            if try await delete(caller.id, because: .accountDeleted, leaving: own) {
+                log.deleted(caller.id, by: "its user")
             }
         }
     }
@@ -99,15 +99,15 @@ extension Accounts {
     func delete(
         _ id: String, because end: SessionEndReason, leaving connection: CallerConnection? = nil
     ) async throws(AuthError) -> Bool {
-        try await inTurn { turn throws(AuthError) in
-            guard let account = try await turn.account(id) else { return false }
+        try await inTurn { transaction throws(AuthError) in
+            guard let account = try await transaction.account(id) else { return false }
             var changes = AccountRecords.Changes()
             for session in account.sessions { changes.endSession(session, because: end) }
             if let email = account.email { changes.set(owner: nil, ofAddress: email) }
             for identity in account.identities ?? [] { changes.set(owner: nil, ofIdentity: identity) }
             try changes.set(nil, id: id)
             changes.count.replace(account, with: nil)
-            try await write(changes, in: turn)
+            try await write(changes, in: transaction)
             if let connection { connections.signOut(connection) }
             for session in account.sessions { connections.endSession(session, because: end, at: now()) }
             return true

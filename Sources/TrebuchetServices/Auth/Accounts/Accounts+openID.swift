@@ -15,8 +15,8 @@ extension Accounts {
             guard let keys = providers[ByteText(name)] else { throw .unknownProvider }
             let identity = try await keys.identity(of: idToken, nonce: nonce)
             try await makeRoom()
-            return try await inTurn { turn throws(AuthError) in
-                try await signIn(identity, linking: keys.provider.linksAccountsByEmail, on: connection, in: turn)
+            return try await inTurn { transaction throws(AuthError) in
+                try await signIn(identity, linking: keys.provider.linksAccountsByEmail, on: connection, in: transaction)
             }
         }
     }
@@ -24,26 +24,26 @@ extension Accounts {
     /// - Parameter linking: true when the identity's address may be used: it finds the account that has it, or becomes the
     ///   address of the new account.
     private func signIn(
-        _ identity: Identity, linking: Bool, on connection: CallerConnection, in turn: AccountTransaction
+        _ identity: Identity, linking: Bool, on connection: CallerConnection, in transaction: AccountTransaction
     ) async throws(AuthError) -> SessionGrant {
-        if let owner = try await turn.owner(ofIdentity: identity.name),
-            let account = try await turn.account(owner)
+        if let owner = try await transaction.owner(ofIdentity: identity.name),
+            let account = try await transaction.account(owner)
         {
-            return try await beginSession(of: owner, account, on: connection, in: turn)
+            return try await beginSession(of: owner, account, on: connection, in: transaction)
         }
         // The address of a provider that is not trusted for addresses is ignored; otherwise its later owner would reach the
         // same account.
         let address = linking ? identity.address : nil
-        if let address, let owner = try await turn.owner(ofAddress: address.text),
-            var account = try await turn.account(owner)
+        if let address, let owner = try await transaction.owner(ofAddress: address.text),
+            var account = try await transaction.account(owner)
         {
             var identities = account.identities ?? []
             guard identities.count < Self.maximumIdentities else { throw .limitReached("identities") }
             identities.append(identity.name)
             account.identities = identities
-            return try await beginSession(of: owner, account, on: connection, in: turn)
+            return try await beginSession(of: owner, account, on: connection, in: transaction)
         }
-        return try await becomeUser(on: connection, in: turn) { account in
+        return try await becomeUser(on: connection, in: transaction) { account in
             account.identities = [identity.name]
             account.email = address?.text
         }

@@ -14,9 +14,9 @@ extension Accounts {
             try await consumeRate(.renewal, connection)
             guard let token = RefreshToken(text) else { throw .sessionEnded() }
             let successor = token.successor(key: refreshKey)
-            return try await inTurn { turn throws(AuthError) in
-                guard var family = try await turn.family(token.session),
-                    let account = try await turn.account(family.account)
+            return try await inTurn { transaction throws(AuthError) in
+                guard var family = try await transaction.family(token.session),
+                    let account = try await transaction.account(family.account)
                 else { throw .sessionEnded(connections.reason(token.session)) }
                 let use = family.rotate(
                     token.digest, successor: successor.digest, at: now(),
@@ -26,14 +26,14 @@ extension Accounts {
                 case .renewed:
                     var changes = AccountRecords.Changes()
                     try changes.set(family, session: token.session)
-                    try await write(changes, in: turn)
+                    try await write(changes, in: transaction)
                 case .repeated: break
                 case .expired, .reused:
                     let end = use == .expired ? SessionEndReason.expired : .tokenReused
-                    try await self.endSessions([token.session], of: family.account, because: end, in: turn)
+                    try await self.endSessions([token.session], of: family.account, because: end, in: transaction)
                     throw .sessionEnded(end)
                 }
-                return try grant(account.user(id: family.account), successor, on: connection, in: turn)
+                return try grant(account.user(id: family.account), successor, on: connection, in: transaction)
             }
         }
     }
@@ -42,14 +42,14 @@ extension Accounts {
         try await loggingRefusals("to sign out", connection) { () throws(AuthError) in
             try await consumeRate(.renewal, connection)
             guard let token = RefreshToken(text) else { throw .sessionEnded() }
-            try await inTurn { turn throws(AuthError) in
-                guard let family = try await turn.family(token.session) else {
+            try await inTurn { transaction throws(AuthError) in
+                guard let family = try await transaction.family(token.session) else {
                     throw .sessionEnded(connections.reason(token.session))
                 }
                 // The client that signs out becomes anonymous and gets no notice that its session has ended.
                 let isOwn = connection.session == token.session
                 try await endSessions(
-                    [token.session], of: family.account, because: .elsewhere, in: turn,
+                    [token.session], of: family.account, because: .elsewhere, in: transaction,
                     leaving: isOwn ? connection : nil)
             }
         }
@@ -58,11 +58,11 @@ extension Accounts {
     func sessions(of connection: CallerConnection) async throws(AuthError) -> [SessionInfo] {
         try await loggingRefusals("to see sessions", connection) { () throws(AuthError) in
             try await consumeRate(.renewal, connection)
-            return try await inTurn { turn throws(AuthError) in
-                let present = try await present(on: connection, in: turn)
+            return try await inTurn { transaction throws(AuthError) in
+                let present = try await present(on: connection, in: transaction)
                 var sessions: [SessionInfo] = []
                 for name in present.account.sessions.reversed() {
-                    guard let family = try await turn.family(name), now() < family.expiry else { continue }
+                    guard let family = try await transaction.family(name), now() < family.expiry else { continue }
                     sessions.append(
                         SessionInfo(
                             id: name, created: family.created.map(Self.date), lastRenewed: Self.date(family.renewedAt),
@@ -76,12 +76,12 @@ extension Accounts {
     func endSession(_ id: String, for connection: CallerConnection) async throws(AuthError) {
         try await loggingRefusals("to end a session", connection) { () throws(AuthError) in
             try await consumeRate(.renewal, connection)
-            try await inTurn { turn throws(AuthError) in
-                let present = try await present(on: connection, in: turn)
+            try await inTurn { transaction throws(AuthError) in
+                let present = try await present(on: connection, in: transaction)
                 guard let name = present.account.sessions.first(where: { $0.isSameBytes(as: id) }) else {
                     throw .noSuchSession
                 }
-                try await endSessions([name], of: present.id, because: .elsewhere, in: turn)
+                try await endSessions([name], of: present.id, because: .elsewhere, in: transaction)
             }
         }
     }
@@ -90,10 +90,10 @@ extension Accounts {
     func endOtherSessions(of connection: CallerConnection) async throws(AuthError) -> Int {
         try await loggingRefusals("to end other sessions", connection) { () throws(AuthError) in
             try await consumeRate(.renewal, connection)
-            return try await inTurn { turn throws(AuthError) in
-                let present = try await present(on: connection, in: turn)
+            return try await inTurn { transaction throws(AuthError) in
+                let present = try await present(on: connection, in: transaction)
                 let others = present.account.sessions.filter { $0 != present.session }
-                try await endSessions(others, of: present.id, because: .elsewhere, in: turn)
+                try await endSessions(others, of: present.id, because: .elsewhere, in: transaction)
                 return others.count
             }
         }
@@ -105,12 +105,12 @@ extension Accounts {
             guard text.utf8.count <= SessionInfo.maximumLabelLength, LogLine.of(text).isSameBytes(as: text) else {
                 throw .invalidLabel
             }
-            try await inTurn { turn throws(AuthError) in
-                var present = try await present(on: connection, in: turn)
+            try await inTurn { transaction throws(AuthError) in
+                var present = try await present(on: connection, in: transaction)
                 present.family.label = text.isEmpty ? nil : text
                 var changes = AccountRecords.Changes()
                 try changes.set(present.family, session: present.session)
-                try await write(changes, in: turn)
+                try await write(changes, in: transaction)
             }
         }
     }
@@ -121,14 +121,14 @@ extension Accounts {
     ///
     /// - Parameter connection: a connection whose client ends its own session; it gets no notice.
     func endSessions(
-        _ sessions: [String], of id: String, because end: SessionEndReason, in turn: AccountTransaction,
+        _ sessions: [String], of id: String, because end: SessionEndReason, in transaction: AccountTransaction,
         leaving connection: CallerConnection? = nil
     ) async throws(AuthError) {
         guard !sessions.isEmpty else { return }
         var changes = AccountRecords.Changes()
         for session in sessions { changes.endSession(session, because: end) }
-        try await remove(sessions, from: id, &changes, in: turn)
-        try await write(changes, in: turn)
+        try await remove(sessions, from: id, &changes, in: transaction)
+        try await write(changes, in: transaction)
         if let connection { connections.signOut(connection) }
         for session in sessions {
             connections.endSession(session, because: end, at: now())
@@ -138,12 +138,13 @@ extension Accounts {
 
     /// Removes sessions from their account. A guest is deleted with its last session, because it cannot be recovered.
     func remove(
-        _ sessions: [String], from id: String, _ changes: inout AccountRecords.Changes, in turn: AccountTransaction
+        _ sessions: [String], from id: String, _ changes: inout AccountRecords.Changes,
+        in transaction: AccountTransaction
     ) async throws(AuthError) {
-        guard var account = try await turn.account(id) else { return }
+        guard var account = try await transaction.account(id) else { return }
         account.sessions.removeAll { sessions.contains($0) }
-        let isGone = account.isGuest && account.sessions.isEmpty
-        try changes.set(isGone ? nil : account, id: id)
-        if isGone { changes.count.replace(account, with: nil) }
+        let isRemoved = account.isGuest && account.sessions.isEmpty
+        try changes.set(isRemoved ? nil : account, id: id)
+        if isRemoved { changes.count.replace(account, with: nil) }
     }
 }

@@ -66,7 +66,7 @@ extension Accounts {
 
     func addCode(_ digest: [UInt8], for name: String, from host: CallerHost?) async throws(AuthError) {
         // Each node also counts the codes that it has sent.
-        let gone = codes.addCode(digest, for: name, from: host, at: uptime())
+        let evicted = codes.addCode(digest, for: name, from: host, at: uptime())
         guard let shared else { return }
         let now = now()
         let until = now + limits.codeLifetime.wholeMilliseconds
@@ -75,7 +75,7 @@ extension Accounts {
             codes.removeExpired(at: now)
             codes.addCode(digest, from: Self.name(host), until: until, tries: tries)
         }
-        for one in gone { try await removeShared(one.digest, for: one.address, from: one.host) }
+        for one in evicted { try await removeShared(one.digest, for: one.address, from: one.host) }
     }
 
     /// Removes a code whose mail was not sent.
@@ -156,21 +156,21 @@ extension Accounts {
         let families = try await records.versionedFamilies(account.sessions)
         let isIdle =
             account.isGuest && isFull(ofGuests: accountCount) && Self.isIdle(families.compactMap(\.record), now)
-        var kept = account
+        var remaining = account
         var changes = AccountRecords.Changes()
         var expected = [found.name: found.version]
         var ended: [String] = []
         for (session, family) in zip(account.sessions, families)
         where isIdle || family.record.map({ $0.expiry <= now }) ?? true {
-            kept.sessions.removeAll { $0 == session }
+            remaining.sessions.removeAll { $0 == session }
             try changes.set(nil, session: session)
             ended.append(session)
             expected[family.name] = family.version
         }
-        let isGone = kept.sessions.isEmpty && kept.isGuest
-        guard isGone || kept != account else { return }
-        try changes.set(isGone ? nil : kept, id: id)
-        if isGone { changes.count.replace(account, with: nil) }
+        let isRemoved = remaining.sessions.isEmpty && remaining.isGuest
+        guard isRemoved || remaining != account else { return }
+        try changes.set(isRemoved ? nil : remaining, id: id)
+        if isRemoved { changes.count.replace(account, with: nil) }
         guard try await records.write(changes, expecting: expected) != nil else { return }
         accountCount += changes.count
         for session in ended { connections.endSession(session, because: .expired, at: now) }

@@ -7,12 +7,12 @@ extension Accounts {
             let isGuest = connection.principal?.roles.contains("guest") == true
             try await consumeRate(isGuest ? .attempt : .newGuest, connection)
             try await makeRoom()
-            return try await inTurn { turn throws(AuthError) in
-                if let present = try await account(of: connection, in: turn), present.account.isGuest {
-                    return try await beginSession(of: present.id, present.account, on: connection, in: turn)
+            return try await inTurn { transaction throws(AuthError) in
+                if let present = try await account(of: connection, in: transaction), present.account.isGuest {
+                    return try await beginSession(of: present.id, present.account, on: connection, in: transaction)
                 }
                 return try await beginSession(
-                    of: try await newID(of: Account()), Account(), on: connection, in: turn)
+                    of: try await newID(of: Account()), Account(), on: connection, in: transaction)
             }
         }
     }
@@ -35,13 +35,13 @@ extension Accounts {
         return try await loggingRefusals("to sign in as \(address.text)", connection) { () throws(AuthError) in
             try await useCode(code, for: address, .signIn, on: connection)
             try await makeRoom()
-            return try await inTurn { turn throws(AuthError) in
-                if let owner = try await turn.owner(ofAddress: address.text),
-                    let account = try await turn.account(owner)
+            return try await inTurn { transaction throws(AuthError) in
+                if let owner = try await transaction.owner(ofAddress: address.text),
+                    let account = try await transaction.account(owner)
                 {
-                    return try await beginSession(of: owner, account, on: connection, in: turn)
+                    return try await beginSession(of: owner, account, on: connection, in: transaction)
                 }
-                return try await becomeUser(on: connection, in: turn) { $0.email = address.text }
+                return try await becomeUser(on: connection, in: transaction) { $0.email = address.text }
             }
         }
     }
@@ -143,16 +143,16 @@ extension Accounts {
     ///
     /// - Parameter change: makes the account that of a user.
     func becomeUser(
-        on connection: CallerConnection, in turn: AccountTransaction, _ change: (inout Account) -> Void
+        on connection: CallerConnection, in transaction: AccountTransaction, _ change: (inout Account) -> Void
     ) async throws(AuthError) -> SessionGrant {
-        if let present = try await account(of: connection, in: turn), present.account.isGuest {
+        if let present = try await account(of: connection, in: transaction), present.account.isGuest {
             var account = present.account
             change(&account)
-            return try await beginSession(of: present.id, account, on: connection, in: turn)
+            return try await beginSession(of: present.id, account, on: connection, in: transaction)
         }
         var account = Account()
         change(&account)
-        return try await beginSession(of: try await newID(of: account), account, on: connection, in: turn)
+        return try await beginSession(of: try await newID(of: account), account, on: connection, in: transaction)
     }
 
     /// Returns the id for a new account; throws at the limits.
@@ -174,21 +174,21 @@ extension Accounts {
 
     /// Writes the account with a new session, which replaces the session of the connection.
     func beginSession(
-        of id: String, _ account: Account, on connection: CallerConnection, in turn: AccountTransaction
+        of id: String, _ account: Account, on connection: CallerConnection, in transaction: AccountTransaction
     ) async throws(AuthError) -> SessionGrant {
         let token = RefreshToken.random()
         var account = account
         var changes = AccountRecords.Changes()
         var ended: [(session: String, end: SessionEndReason)] = []
-        let old = try await turn.account(id)
+        let old = try await transaction.account(id)
         var label: String?
-        if let before = connection.session, let family = try await turn.family(before) {
+        if let before = connection.session, let family = try await transaction.family(before) {
             label = family.label
             ended.append((before, .replaced))
             if family.account == id {
                 account.sessions.removeAll { $0 == before }
             } else {
-                try await remove([before], from: family.account, &changes, in: turn)
+                try await remove([before], from: family.account, &changes, in: transaction)
             }
         }
         let family = RefreshTokenFamily(
@@ -202,11 +202,11 @@ extension Accounts {
         try changes.set(family, session: token.session)
         try changes.set(account, id: id)
         if let email = account.email {
-            _ = try await turn.owner(ofAddress: email)
+            _ = try await transaction.owner(ofAddress: email)
             changes.set(owner: id, ofAddress: email)
         }
         for identity in account.identities ?? [] {
-            _ = try await turn.owner(ofIdentity: identity)
+            _ = try await transaction.owner(ofIdentity: identity)
             changes.set(owner: id, ofIdentity: identity)
         }
         changes.count.replace(old, with: account)
@@ -215,8 +215,8 @@ extension Accounts {
         if let old, old.user(id: id) != account.user(id: id), !others.isEmpty {
             changes.change(account.user(id: id), sessions: Array(others))
         }
-        try await write(changes, in: turn)
-        let grant = try grant(account.user(id: id), token, on: connection, in: turn)
+        try await write(changes, in: transaction)
+        let grant = try grant(account.user(id: id), token, on: connection, in: transaction)
         for (session, end) in ended {
             connections.endSession(session, because: end, at: now())
             if end != .replaced { log.ended(session, of: id, end.description) }

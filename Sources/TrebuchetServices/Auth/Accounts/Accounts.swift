@@ -32,7 +32,7 @@ public actor Accounts {
     private let newsWatch: SessionChangeSubscription?
 
     /// Serializes changes where this object is the only writer.
-    private let turn = AsyncBinarySemaphore()
+    private let transaction = AsyncBinarySemaphore()
     /// The number of accounts that this object knows; shared accounts are counted in the coordination store.
     var accountCount = AccountCount()
     var nextExpiryRun: Int64
@@ -165,7 +165,7 @@ public actor Accounts {
         codes = MagicCodes(limits)
         rates = AuthRates(limits)
         mails = MailQueue(limits)
-        let connections = shared == nil ? SessionConnections() : SessionConnections(kept: 100_000)
+        let connections = shared == nil ? SessionConnections() : SessionConnections(limit: 100_000)
         self.connections = connections
         guard let shared else {
             newsWatch = nil
@@ -228,17 +228,17 @@ public actor Accounts {
         -> Result
     {
         guard shared != nil else {
-            guard turn.waitingCount < limits.queuedRequests else { throw .limitReached("waiting") }
-            return try await turn.withLock(isolation: self) { () throws(AuthError) in
+            guard transaction.waitingCount < limits.queuedRequests else { throw .limitReached("waiting") }
+            return try await transaction.withLock(isolation: self) { () throws(AuthError) in
                 try await body(AccountTransaction(records))
             }
         }
         for _ in 0..<Self.attempts {
-            let turn = AccountTransaction(records)
+            let transaction = AccountTransaction(records)
             do throws(AuthError) {
-                return try await body(turn)
+                return try await body(transaction)
             } catch {
-                guard turn.isStale else { throw error }
+                guard transaction.isStale else { throw error }
             }
         }
         log.storeFailed("account transaction failed after \(Self.attempts) conflicts with other changes")
@@ -248,7 +248,7 @@ public actor Accounts {
     /// Runs a change of records outside an account operation, exclusively where this object is the only writer.
     func alone(_ body: () async throws(AuthError) -> Void) async throws(AuthError) {
         guard shared == nil else { return try await body() }
-        try await turn.withLock(isolation: self, body)
+        try await transaction.withLock(isolation: self, body)
     }
 
     private static let attempts = 50
@@ -268,43 +268,45 @@ public actor Accounts {
     }
 
     /// Returns the account that a connection is signed in to, or nil when its session has ended.
-    func account(of connection: CallerConnection, in turn: AccountTransaction? = nil) async throws(AuthError)
+    func account(of connection: CallerConnection, in transaction: AccountTransaction? = nil) async throws(AuthError)
         -> SignedInCaller?
     {
-        let turn = turn ?? AccountTransaction(records)
-        guard let session = connection.session, let family = try await turn.family(session),
-            let account = try await turn.account(family.account)
+        let transaction = transaction ?? AccountTransaction(records)
+        guard let session = connection.session, let family = try await transaction.family(session),
+            let account = try await transaction.account(family.account)
         else { return nil }
         return SignedInCaller(id: family.account, account: account, session: session, family: family)
     }
 
     /// Returns the account of a signed-in connection; throws otherwise.
-    func present(on connection: CallerConnection, in turn: AccountTransaction? = nil) async throws(AuthError)
+    func present(on connection: CallerConnection, in transaction: AccountTransaction? = nil) async throws(AuthError)
         -> SignedInCaller
     {
-        guard let present = try await account(of: connection, in: turn) else { throw .notSignedIn }
+        guard let present = try await account(of: connection, in: transaction) else { throw .notSignedIn }
         return present
     }
 
     /// Persists the changes of a transaction.
-    func write(_ changes: AccountRecords.Changes, in turn: AccountTransaction) async throws(AuthError) {
-        try await turn.write(changes)
+    func write(_ changes: AccountRecords.Changes, in transaction: AccountTransaction) async throws(AuthError) {
+        try await transaction.write(changes)
         accountCount += changes.count
         for change in changes.notice.changed {
             for session in change.sessions {
                 connections.update(
-                    session, to: AccessTokens.principal(change.user, session: session), number: turn.number, at: now())
+                    session, to: AccessTokens.principal(change.user, session: session), number: transaction.number,
+                    at: now())
             }
         }
     }
 
     /// Signs the connection in.
     func grant(
-        _ user: User, _ token: RefreshToken, on connection: CallerConnection, in turn: AccountTransaction
+        _ user: User, _ token: RefreshToken, on connection: CallerConnection, in transaction: AccountTransaction
     ) throws(AuthError) -> SessionGrant {
         guard let grant = try? tokens.grant(user, token) else { throw .unavailable }
         connections.signIn(
-            connection, AccessTokens.principal(user, session: token.session), session: token.session, at: turn.number)
+            connection, AccessTokens.principal(user, session: token.session), session: token.session,
+            at: transaction.number)
         return grant
     }
 }

@@ -25,14 +25,14 @@ struct AuthLog: Sendable {
         refusals.logLine("refused \(who)\(account) \(what): \(error)")
     }
 
-    func ended(_ session: String, of account: String, _ why: String) {
-        ends.logLine("session \(session) of \(account) has ended: \(why)")
+    func ended(_ session: String, of account: String, _ reason: String) {
+        ends.logLine("session \(session) of \(account) has ended: \(reason)")
     }
 
     /// - Parameter actor: the party that deleted it: `its user` or `an operator`.
     func deleted(_ account: String, by actor: String) { ends.logLine("account \(account) was deleted by \(actor)") }
 
-    func storeFailed(_ why: String) { store.logLine(why) }
-    func mailFailed(_ why: String) { mail.logLine(why) }
-    func providerFailed(_ why: String) { providers.logLine(why) }
+    func storeFailed(_ reason: String) { store.logLine(reason) }
+    func mailFailed(_ reason: String) { mail.logLine(reason) }
+    func providerFailed(_ reason: String) { providers.logLine(reason) }
 }

@@ -33,10 +33,10 @@ struct FairEvictionTable<Owner: QuotaHost, Key: Hashable, Value> {
 
     /// - Returns: the removed entries.
     @discardableResult
-    mutating func removeAll(where isGone: (Value) -> Bool) -> [(key: Key, value: Value)] {
-        let gone = entries.filter { isGone($0.value.value) }.map { (key: $0.key, value: $0.value.value) }
-        for (key, _) in gone { remove(key) }
-        return gone
+    mutating func removeAll(where isRemoved: (Value) -> Bool) -> [(key: Key, value: Value)] {
+        let removed = entries.filter { isRemoved($0.value.value) }.map { (key: $0.key, value: $0.value.value) }
+        for (key, _) in removed { remove(key) }
+        return removed
     }
 
     /// Evicts a sixteenth of the entries at once, so that the search costs each insertion little.

@@ -22,13 +22,13 @@ struct MagicCodes<Host: QuotaHost> {
 
     private let lifetime: Int64
     private let tries: Int
-    private var places: FairEvictionTable<Host, CodeIndex, Sent>
+    private var table: FairEvictionTable<Host, CodeIndex, Sent>
     private var codes: [String: AddressCodes<Host>] = [:]
 
     init(_ limits: AuthLimits) {
         lifetime = limits.codeLifetime.wholeMilliseconds
         tries = limits.codeAttempts
-        places = FairEvictionTable(capacity: limits.pendingCodes)
+        table = FairEvictionTable(capacity: limits.pendingCodes)
     }
 
     /// Adds a code in place of the host's previous one for the address.
@@ -36,13 +36,13 @@ struct MagicCodes<Host: QuotaHost> {
     /// - Returns: the evicted codes.
     @discardableResult
     mutating func addCode(_ digest: [UInt8], for address: String, from host: Host, at now: Int64) -> [EvictedCode] {
-        if places.isFull { removeCodes(places.removeAll { $0.expiry <= now }.map(\.key)) }
+        if table.isFull { removeCodes(table.removeAll { $0.expiry <= now }.map(\.key)) }
         let expiry = now + lifetime
-        let gone = places.insert(
+        let evicted = table.insert(
             Sent(digest: digest, expiry: expiry), for: CodeIndex(address: address, host: host), of: host)
-        removeCodes(gone.map(\.key))
+        removeCodes(evicted.map(\.key))
         codes[address, default: AddressCodes()].addCode(digest, from: host, until: expiry, tries: tries)
-        return gone.map { EvictedCode(address: $0.key.address, host: $0.key.host, digest: $0.value.digest) }
+        return evicted.map { EvictedCode(address: $0.key.address, host: $0.key.host, digest: $0.value.digest) }
     }
 
     /// Removes a code whose mail was not sent, unless a newer one has replaced it.
@@ -67,11 +67,11 @@ struct MagicCodes<Host: QuotaHost> {
         body(&changed)
         codes[address] = changed.isEmpty ? nil : changed
         for code in before.codes where !changed.codes.contains(where: { $0.host == code.host }) {
-            places.remove(CodeIndex(address: address, host: code.host))
+            table.remove(CodeIndex(address: address, host: code.host))
         }
     }
 
-    private mutating func removeCodes(_ places: [CodeIndex]) {
-        for place in places { change(place.address) { $0.remove(from: place.host) } }
+    private mutating func removeCodes(_ indices: [CodeIndex]) {
+        for index in indices { change(index.address) { $0.remove(from: index.host) } }
     }
 }

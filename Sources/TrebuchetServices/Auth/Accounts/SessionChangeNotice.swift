@@ -30,7 +30,7 @@ struct SessionChangeNotice: Codable, Equatable, Sendable {
     init() {}
 
     init?(bytes: [UInt8]) {
-        guard let news = try? JSONDecoder().decode(Self.self, from: Data(bytes)) else { return nil }
-        self = news
+        guard let notice = try? JSONDecoder().decode(Self.self, from: Data(bytes)) else { return nil }
+        self = notice
     }
 }

@@ -47,26 +47,26 @@ actor SessionChangeReader {
         do throws(AuthError) {
             while true {
                 // The last notice is read once more: when it differs, the coordination store has lost some.
-                let news: TableChangeFeed
+                let feed: TableChangeFeed
                 do throws(ClusterEngineError) {
-                    news = try await shared.tables.changeFeed(
+                    feed = try await shared.tables.changeFeed(
                         of: SharedAccounts.table, after: last.map { max(1, $0.number) - 1 }, limit: Self.atOnce)
                 } catch {
                     isClosed = error.code == .closed
                     throw .unavailable
                 }
-                guard shared.recordGeneration(news.tableIncarnation) else { return lose() }
-                var items = news.items[...]
+                guard shared.recordGeneration(feed.tableIncarnation) else { return lose() }
+                var items = feed.items[...]
                 if let last {
                     if items.first == last { items.removeFirst() } else { mustLookUp = true }
-                } else if news.truncatedThrough > 0 {
+                } else if feed.truncatedThrough > 0 {
                     // Earlier notices are unknown.
                     connections.forgetsWhatWas(before: items.first.flatMap(Self.time) ?? shared.now())
                     if hasBegun { mustLookUp = true }
                 }
                 for item in items { apply(item) }
                 last = items.last ?? (mustLookUp ? nil : last)
-                if news.isComplete { break }
+                if feed.isComplete { break }
             }
             if mustLookUp { try await lookUpAll() }
             hasBegun = true
@@ -80,13 +80,13 @@ actor SessionChangeReader {
 
     private func apply(_ item: TableChangeFeed.Item) {
         // This node has already applied its change, in the order that its callers see.
-        guard let news = SessionChangeNotice(bytes: item.bytes), news.teller != shared.teller else { return }
-        for end in news.ended { connections.endSession(end.session, because: end.why, at: news.at) }
-        for change in news.changed {
+        guard let notice = SessionChangeNotice(bytes: item.bytes), notice.teller != shared.teller else { return }
+        for end in notice.ended { connections.endSession(end.session, because: end.why, at: notice.at) }
+        for change in notice.changed {
             for session in change.sessions {
                 connections.update(
                     session, to: AccessTokens.principal(change.user, session: session), number: item.number,
-                    at: news.at)
+                    at: notice.at)
             }
         }
     }

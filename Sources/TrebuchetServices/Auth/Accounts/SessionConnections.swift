@@ -28,9 +28,10 @@ final class SessionConnections: Sendable {
 
     private let state: Mutex<State>
 
-    /// - Parameter kept: the maximum number of remembered ends, and of remembered changes.
-    init(kept: Int = 10_000) {
-        state = Mutex(State(ended: RecentSessionCache(capacity: kept), principals: RecentSessionCache(capacity: kept)))
+    /// - Parameter limit: the maximum number of remembered ends, and of remembered changes.
+    init(limit: Int = 10_000) {
+        state = Mutex(
+            State(ended: RecentSessionCache(capacity: limit), principals: RecentSessionCache(capacity: limit)))
     }
 
     /// The number of signed-in connections.
@@ -188,12 +189,12 @@ private struct RecentSessionCache<Value> {
         }
         order.append(session)
         guard entries.count > capacity else { return nil }
-        let gone = entries.removeValue(forKey: order[first])
+        let removed = entries.removeValue(forKey: order[first])
         first += 1
         if first >= capacity {
             order.removeFirst(first)
             first = 0
         }
-        return gone?.time
+        return removed?.time
     }
 }

@@ -62,10 +62,10 @@ final class SharedAccounts: AccountStorage {
     var isLost: Bool { state.withLock { $0.isLost } }
 
     /// Notes the generation of the table; returns false when it has changed.
-    func recordGeneration(_ life: String?) -> Bool {
+    func recordGeneration(_ newGeneration: String?) -> Bool {
         state.withLock { state in
-            if state.generation == nil { state.generation = life }
-            if state.generation != life { state.isLost = true }
+            if state.generation == nil { state.generation = newGeneration }
+            if state.generation != newGeneration { state.isLost = true }
             return !state.isLost
         }
     }
@@ -119,10 +119,10 @@ final class SharedAccounts: AccountStorage {
         // A client discards a session when the response says that it does not exist. So the response of a store that has lost
         // all data must not be used.
         if zip(names, values).contains(where: { $1 == nil && $0.hasPrefix("session/") }) {
-            let news = try await performRequest { (tables) async throws(ClusterEngineError) in
+            let feed = try await performRequest { (tables) async throws(ClusterEngineError) in
                 try await tables.changeFeed(of: Self.table, after: 1 << 62, limit: 1)
             }
-            guard recordGeneration(news.tableIncarnation) else { throw AuthError.unavailable }
+            guard recordGeneration(feed.tableIncarnation) else { throw AuthError.unavailable }
         }
         return values.map { $0.map { AccountStorageValue(bytes: $0.bytes, version: $0.version) } }
     }
@@ -148,10 +148,10 @@ final class SharedAccounts: AccountStorage {
         for (name, more) in zip(Self.counts, [changes.count.all, changes.count.guests]) where more != 0 {
             writes.append(.init(name, .increment(Int64(more))))
         }
-        var news = changes.notice
-        (news.teller, news.at) = (teller, now())
+        var notice = changes.notice
+        (notice.teller, notice.at) = (teller, now())
         let change = TableChange(
-            writes, preconditions: expected.map { .init($0, version: $1) }, notice: news.isEmpty ? nil : news.bytes,
+            writes, preconditions: expected.map { .init($0, version: $1) }, notice: notice.isEmpty ? nil : notice.bytes,
             tableIncarnation: state.withLock { $0.generation })
         let outcome = try await performRequest(isWriting: true) { (tables) async throws(ClusterEngineError) in
             try await tables.apply(change, to: Self.table)
@@ -186,9 +186,9 @@ final class SharedAccounts: AccountStorage {
     // MARK: Rates
 
     /// Takes one of each rate, or none.
-    func consumeRates(_ takes: [RateConsumption]) async throws(AuthError) {
+    func consumeRates(_ consumptions: [RateConsumption]) async throws(AuthError) {
         let wait = try await performRequest { (tables) async throws(ClusterEngineError) in
-            try await tables.consumeRates(takes, of: Self.rates)
+            try await tables.consumeRates(consumptions, of: Self.rates)
         }
         if let wait { throw .rateLimited(retryAfterMilliseconds: wait.milliseconds) }
     }

@@ -17,8 +17,8 @@ actor ClientSession {
         /// Weak, because the client retains this object through its token function.
         weak var client: TrebuchetClient?
         /// Tasks that follow the client's connections.
-        var followers: [Task<Void, Never>] = []
-        weak var follower: (any AccountObserver)?
+        var observationTasks: [Task<Void, Never>] = []
+        weak var observer: (any AccountObserver)?
     }
 
     /// The session status. A relay, so that no reader sees an older state after a newer one.
@@ -44,7 +44,7 @@ actor ClientSession {
     private var renewal: Task<Void, any Error>?
     private var timer: Task<Void, Never>?
     /// Counts sign-ins and sign-outs: the result of a renewal that began before one is ignored.
-    private var turns = 0
+    private var changeCount = 0
 
     /// Creates a keeper for a client that is made with `token()`.
     ///
@@ -79,34 +79,34 @@ actor ClientSession {
 
     deinit {
         timer?.cancel()
-        for follower in currentToken.withLock({ $0.followers }) { follower.cancel() }
+        for observer in currentToken.withLock({ $0.observationTasks }) { observer.cancel() }
     }
 
     /// Sets the client. It must be called once, before any other method.
     nonisolated func setClient(_ client: TrebuchetClient) {
         let revocations = client.revocations.stream(after: 1)
-        var followers = [
+        var observationTasks = [
             Task { [weak self] in
                 for await _ in revocations { try? await self?.renewOverClient() }
             }
         ]
         if case .others = connections {
             let connectionStates = client.connectionState.stream
-            followers.append(
+            observationTasks.append(
                 Task { [weak self] in
                     for await state in connectionStates where state == .connected { try? await self?.renewOverClient() }
                 })
         }
-        currentToken.withLock { held in
-            held.client = client
-            held.followers = followers
+        currentToken.withLock { contents in
+            contents.client = client
+            contents.observationTasks = observationTasks
         }
     }
 
     private nonisolated var client: TrebuchetClient? { currentToken.withLock { $0.client } }
 
     /// Sets the object that is notified of account changes.
-    nonisolated func report(to follower: any AccountObserver) { currentToken.withLock { $0.follower = follower } }
+    nonisolated func report(to observer: any AccountObserver) { currentToken.withLock { $0.observer = observer } }
 
     /// The account that owns current writes and results.
     nonisolated var account: ClientAccount {
@@ -140,7 +140,7 @@ actor ClientSession {
             } catch AuthError.sessionEnded {
                 // The session has already ended, which is the desired state.
             }
-            turns += 1
+            changeCount += 1
             try removeCredential(nil)
         }
     }
@@ -173,7 +173,7 @@ actor ClientSession {
     func deleteAccount(code: String?) async throws {
         try await turn.withLock(isolation: self) {
             try await asUser { try await $0.deleteAccount(code: code) }
-            turns += 1
+            changeCount += 1
             try removeCredential(nil)
         }
     }
@@ -198,7 +198,7 @@ actor ClientSession {
                 try? await service.signOut(grant.refreshToken)
                 throw error
             }
-            turns += 1
+            changeCount += 1
             unsaved = nil
             accept(grant)
             return grant.user
@@ -207,9 +207,9 @@ actor ClientSession {
 
     /// Lets the follower send pending writes while their author is still signed in.
     private func sendWrites() async {
-        let follower = currentToken.withLock { $0.follower }
-        guard let client, let follower else { return }
-        await follower.waitUntilSent(client, within: .seconds(30))
+        let observer = currentToken.withLock { $0.observer }
+        guard let client, let observer else { return }
+        await observer.waitUntilSent(client, within: .seconds(30))
     }
 
     private func service() throws -> AuthService {
@@ -289,15 +289,15 @@ actor ClientSession {
         }
         try await connect()
         let service = try client.resolve(AuthService.self, id: AuthService.name)
-        let began = turns
+        let began = changeCount
         while true {
             do {
                 let grant = try await service.refresh(credential.refreshToken)
-                guard turns == began else { return }
+                guard changeCount == began else { return }
                 storeCredential(grant.credential)
                 return accept(grant)
             } catch AuthError.sessionEnded(let end) {
-                guard turns == began else { return }
+                guard changeCount == began else { return }
                 if let other = try? self.credential(), other.refreshToken != credential.refreshToken {
                     credential = other
                     continue
@@ -355,8 +355,8 @@ actor ClientSession {
         let before = account
         states.update(status)
         guard account != before else { return }
-        let follower = currentToken.withLock { $0.follower }
-        follower?.accountChanged(from: before)
+        let observer = currentToken.withLock { $0.observer }
+        observer?.accountChanged(from: before)
     }
 
     /// - Parameter end: the reason when the session ended elsewhere.

@@ -60,14 +60,14 @@ final class QueryResultCache: Sendable {
             try folder.lock()
             // Without the lock: a file is replaced atomically, and a reader must not wait for a write.
             guard let bytes = try PrivateFile.contents(file.path) else { return nil }
-            guard let kept = CachedQueryResult(bytes), kept.key == key else {
+            guard let cached = CachedQueryResult(bytes), cached.key == key else {
                 log("\(file.path) is damaged and was removed; the data is read from the server")
                 try files.withLock { _ in try FileManager.default.removeItem(at: file) }
                 return nil
             }
             // Marks the file as used, because the least recently used files are removed first.
             try FileManager.default.setAttributes([.modificationDate: Date()], ofItemAtPath: file.path)
-            return kept
+            return cached
         } catch {
             log("reading \(file.path) failed: \(error)")
             return nil
@@ -113,11 +113,11 @@ final class QueryResultCache: Sendable {
         }
     }
 
-    private func write(_ kept: CachedQueryResult) {
-        let file = file(kept.key)
+    private func write(_ cached: CachedQueryResult) {
+        let file = file(cached.key)
         do {
             try folder.lock()
-            let bytes = try kept.bytes
+            let bytes = try cached.bytes
             if bytes.count <= limit {
                 try bytes.withUnsafeBytes { try PrivateFile.replace(file.path, with: $0) }
             } else if FileManager.default.fileExists(atPath: file.path) {

@@ -17,7 +17,7 @@ struct WriteQueue: Sendable {
     mutating func read() {
         guard let file else { return }
         do throws(CollectionError) {
-            if let kept = try file.read() { pending = kept }
+            if let stored = try file.read() { pending = stored }
             damage = nil
         } catch {
             damage = error

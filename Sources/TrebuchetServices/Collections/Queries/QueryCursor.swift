@@ -65,32 +65,32 @@ enum CursorText {
     static func text(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count * 4 + 2) / 3)
-        var (held, bits) = (0, 0)
+        var (buffer, bits) = (0, 0)
         for byte in bytes {
-            held = held << 8 | Int(byte)
+            buffer = buffer << 8 | Int(byte)
             bits += 8
             while bits >= 6 {
                 bits -= 6
-                text.append(digits[held >> bits & 63])
+                text.append(digits[buffer >> bits & 63])
             }
-            held &= 63
+            buffer &= 63
         }
-        if bits > 0 { text.append(digits[held << (6 - bits) & 63]) }
+        if bits > 0 { text.append(digits[buffer << (6 - bits) & 63]) }
         return String(decoding: text, as: UTF8.self)
     }
 
     /// Returns nil for any input that `text` does not produce.
     static func bytes(_ text: String) -> [UInt8]? {
         var bytes: [UInt8] = []
-        var (held, bits) = (0, 0)
+        var (buffer, bits) = (0, 0)
         for character in text.utf8 {
             guard let digit = digits.firstIndex(of: character) else { return nil }
-            held = held << 6 | digit
+            buffer = buffer << 6 | digit
             bits += 6
             guard bits >= 8 else { continue }
             bits -= 8
-            bytes.append(UInt8(held >> bits & 255))
-            held &= 63
+            bytes.append(UInt8(buffer >> bits & 255))
+            buffer &= 63
         }
         return self.text(bytes).isSameBytes(as: text) ? bytes : nil
     }

@@ -11,9 +11,9 @@ final class RemoteCollectionDocuments: Sendable {
     /// The maximum number of collections in memory.
     private static let most = 8
 
-    /// `@unchecked Sendable`: only the holder of `turn` accesses the other members.
+    /// `@unchecked Sendable`: only the holder of `readSemaphore` accesses the other members.
     private final class LogView: @unchecked Sendable {
-        let turn = AsyncBinarySemaphore()
+        let readSemaphore = AsyncBinarySemaphore()
         var contents = CollectionContents()
         var number: UInt64?
         var position: ActorLogPosition?
@@ -29,17 +29,17 @@ final class RemoteCollectionDocuments: Sendable {
         _ ids: [DocumentID], of name: String, actor: String
     ) async throws -> [DocumentID: Document] {
         let seen = logView(of: name)
-        await seen.turn.wait()
+        await seen.readSemaphore.wait()
         do {
             try await bringUpToDate(seen, name, actor)
         } catch {
             (seen.contents, seen.number, seen.position) = (CollectionContents(), nil, nil)
-            await seen.turn.signal()
+            await seen.readSemaphore.signal()
             throw error
         }
         var found: [DocumentID: Document] = [:]
         for id in ids { found[id] = seen.contents.documents[id] }
-        await seen.turn.signal()
+        await seen.readSemaphore.signal()
         return found
     }
 
@@ -58,9 +58,9 @@ final class RemoteCollectionDocuments: Sendable {
 
     private func bringUpToDate(_ seen: LogView, _ name: String, _ actor: String) async throws {
         let key = StoredCollection.logKey(name, partition: actor)
-        let look = try await store.readLog(at: key, after: seen.position)
-        seen.position = look.seen
-        switch look.found {
+        let read = try await store.readLog(at: key, after: seen.position)
+        seen.position = read.seen
+        switch read.found {
         case .entries(let entries):
             for entry in entries {
                 guard entry.baseVersion == seen.number else {

@@ -11,7 +11,7 @@ extension JoinedRoom {
         let showing = Task { await deliverChanges() }
         let signing = Task { await watchSignIns() }
         Task {
-            await talk(in: rooms)
+            await runConnection(in: rooms)
             watching.cancel()
             signing.cancel()
             showing.cancel()
@@ -20,7 +20,7 @@ extension JoinedRoom {
         }
     }
 
-    private func talk(in rooms: JoinedRooms) async {
+    private func runConnection(in rooms: JoinedRooms) async {
         while true {
             var isOver = false
             for await _ in changes.stream {

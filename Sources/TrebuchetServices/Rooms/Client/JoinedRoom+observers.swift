@@ -34,11 +34,11 @@ extension JoinedRoom {
                         // Calls keep their order: this response arrives after the stream has started.
                         _ = await self?.catchUp(room)
                         // A refused stream has ended before that response.
-                        let begun = Task {
+                        let task = Task {
                             try await Task.sleep(for: .seconds(1))
                             self?.change { $0.plan.recordActivity() }
                         }
-                        defer { begun.cancel() }
+                        defer { task.cancel() }
                         for try await event in events { await self?.receiveEvent(event, room) }
                     } catch {
                         outcome = .failed(error)
@@ -140,23 +140,23 @@ extension JoinedRoom {
     func deliverChanges() async {
         var shown: [Int: FeedSnapshot] = [:]
         for await _ in changes.stream {
-            let news = contents.withLock { contents in
+            let update = contents.withLock { contents in
                 defer { contents.arrived = [] }
                 return contents
             }
-            shown = shown.filter { news.feeds[$0.key] != nil }
-            for (number, feed) in news.feeds {
+            shown = shown.filter { update.feeds[$0.key] != nil }
+            for (number, feed) in update.feeds {
                 var last = shown[number] ?? FeedSnapshot()
                 // Before the status: a connected value must have the members.
-                if let roster = news.roster, last.rosterCount != news.rosterCount {
-                    feed.applyRoster(roster, without: news.ownMemberships.ids)
-                    last.rosterCount = news.rosterCount
+                if let roster = update.roster, last.rosterCount != update.rosterCount {
+                    feed.applyRoster(roster, without: update.ownMemberships.ids)
+                    last.rosterCount = update.rosterCount
                 }
-                if last.status != news.status {
-                    feed.applyStatus(news.status)
-                    last.status = news.status
+                if last.status != update.status {
+                    feed.applyStatus(update.status)
+                    last.status = update.status
                 }
-                for arrival in news.arrived { deliver(arrival, to: feed, without: news.ownMemberships.ids) }
+                for arrival in update.arrived { deliver(arrival, to: feed, without: update.ownMemberships.ids) }
                 shown[number] = last
             }
         }

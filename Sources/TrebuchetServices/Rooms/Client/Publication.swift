@@ -27,5 +27,5 @@ final class Publication: Sendable {
     /// Settles the publication; only the first outcome counts.
     func settle(_ result: Result<Void, any Error>) { outcome.report(result) }
 
-    var isSettled: Bool { outcome.told != nil }
+    var isSettled: Bool { outcome.result != nil }
 }

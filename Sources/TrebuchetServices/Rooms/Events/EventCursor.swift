@@ -50,8 +50,10 @@ struct EventCursor: Equatable {
     /// restored knows an earlier one only.
     private func shared(with position: EventPosition) -> Int {
         let theirs = (position.earlier ?? []) + [position]
-        for life in [EventPosition(epoch: epoch ?? "", last: .max)] + earlier.reversed() {
-            if let found = theirs.last(where: { $0.epoch == life.epoch }) { return max(0, min(life.last, found.last)) }
+        for incarnation in [EventPosition(epoch: epoch ?? "", last: .max)] + earlier.reversed() {
+            if let found = theirs.last(where: { $0.epoch == incarnation.epoch }) {
+                return max(0, min(incarnation.last, found.last))
+            }
         }
         return 0
     }

@@ -42,8 +42,8 @@ extension Room: HandoffActor, ClusteredServiceActor {
                 RoomHandoffSnapshot.bytes(RoomHandoffSnapshot.Head(history)), as: RoomHandoffSnapshot.head)
         }
         let now = MonotonicClock.now
-        let away = snapshot.head?.left.map { max(0, CollectionClock().now() - $0) } ?? 0
-        let left = limits.reconnectTime - .milliseconds(away)
+        let absence = snapshot.head?.left.map { max(0, CollectionClock().now() - $0) } ?? 0
+        let left = limits.reconnectTime - .milliseconds(absence)
         for (membershipID, record) in snapshot.memberships {
             guard left > .zero else {
                 deleteRecord(of: membershipID)

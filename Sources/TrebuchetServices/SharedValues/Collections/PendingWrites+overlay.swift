@@ -12,16 +12,16 @@ extension PendingWrites {
     ///   - revision: the revision of the last write that the result includes; nil without a result.
     ///   - hasMore: true when more documents match after those of the result. A new document that would be last is not shown
     ///     then, because unknown documents come before it.
-    ///   - kept: replacements for documents of the result, which may include writes without a response.
+    ///   - uncertain: replacements for documents of the result, which may include writes without a response.
     func apply(
         over documents: KeyedCollection<Document>, _ query: CollectionQuery, seen revision: Int?,
-        hasMore: Bool = false, kept: [DocumentID: Document?] = [:]
+        hasMore: Bool = false, uncertain: [DocumentID: Document?] = [:]
     ) -> [Document] {
         var touched: [DocumentID: Document?] = [:]
         for entry in entries where entry.revision.map({ $0 > revision ?? 0 }) ?? true {
             let isAnswered = entry.revision != nil
-            Self.perform(entry, on: &touched, leavingOut: { isAnswered && kept[$0] != nil }) {
-                kept[$0] ?? documents[id: $0]
+            Self.perform(entry, on: &touched, leavingOut: { isAnswered && uncertain[$0] != nil }) {
+                uncertain[$0] ?? documents[id: $0]
             }
         }
         guard !touched.isEmpty else { return Array(documents) }
@@ -31,8 +31,8 @@ extension PendingWrites {
         for case let document? in touched.values where query.matches(document) {
             guard start?.precedes(document, in: query.order) ?? true else { continue }
             if let last, !documents.contains(id: document.id), query.precedes(last, document) { continue }
-            let place = shown.partitioningIndex { !query.precedes($0, document) }
-            shown.insert(document, at: place)
+            let index = shown.partitioningIndex { !query.precedes($0, document) }
+            shown.insert(document, at: index)
         }
         if let limit = query.limit, shown.count > limit { shown.removeLast(shown.count - limit) }
         return shown

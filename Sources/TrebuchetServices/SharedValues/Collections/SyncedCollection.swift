@@ -68,7 +68,9 @@ where Element.ID: Codable & Sendable {
     /// Returns the error for an update of a document that is not among the items.
     func missing(_ id: DocumentID) -> CollectionError {
         if isLoading { return .notLoaded(id: id.text) }
-        if let strange = unreadable.first(where: { DocumentID($0.id) == id }) { return strange.error }
+        if let unreadableDocument = unreadable.first(where: { DocumentID($0.id) == id }) {
+            return unreadableDocument.error
+        }
         let isKnown = isOfAll && !hasMore && !isStale && readError == nil
         return isKnown ? .notFound(id: id.text) : .notAmongItems(id: id.text)
     }

@@ -30,25 +30,25 @@ where Element.ID: Codable & Sendable {
         var number: Int?
         var reader: Task<Void, Never>?
         /// True when the view may have been opened for another account.
-        var isToReopen = false
+        var mustReopen = false
         var following: [Task<Void, Never>] = []
         var failures = 0
         /// Decoded elements by document id, so that unchanged documents are not decoded again.
         var decoded: [DocumentID: DisplayedDocument<Element>] = [:]
         var uncertain = UncertainDocuments()
 
-        mutating func show(_ kept: CachedQueryResult?) {
-            result = kept.map { kept in
+        mutating func show(_ cached: CachedQueryResult?) {
+            result = cached.map { cached in
                 var result = QueryResult()
-                result.revision = kept.revision
-                (result.count, result.hasMore) = (kept.count, kept.hasMore ?? false)
-                result.documents = KeyedCollection(kept.documents)
+                result.revision = cached.revision
+                (result.count, result.hasMore) = (cached.count, cached.hasMore ?? false)
+                result.documents = KeyedCollection(cached.documents)
                 return result
             }
-            lastSyncedAt = kept.map { Date(timeIntervalSince1970: $0.syncedAt) }
-            isKept = kept != nil
+            lastSyncedAt = cached.map { Date(timeIntervalSince1970: $0.syncedAt) }
+            isKept = cached != nil
             position = ResultPosition()
-            if let kept { position.receive(kept.revision) }
+            if let cached { position.receive(cached.revision) }
         }
     }
 
@@ -104,7 +104,7 @@ where Element.ID: Codable & Sendable {
             contents.uncertain.remove(pending)
             let documents = pending.apply(
                 over: contents.result?.documents ?? KeyedCollection(), query, seen: contents.position.seen,
-                hasMore: contents.result?.hasMore ?? false, kept: contents.uncertain.documents)
+                hasMore: contents.result?.hasMore ?? false, uncertain: contents.uncertain.documents)
             var decoded: [DocumentID: DisplayedDocument<Element>] = [:]
             var elements = IdentifiedArrayOf<Element>()
             var unreadable: [UnreadableDocument] = []
@@ -117,8 +117,8 @@ where Element.ID: Codable & Sendable {
                     unreadable.append(
                         UnreadableDocument(id: document.id.text, reason: "its id decodes to the id of another document")
                     )
-                } else if let strange = shown.unreadable {
-                    unreadable.append(strange)
+                } else if let unreadableDocument = shown.unreadable {
+                    unreadable.append(unreadableDocument)
                 }
             }
             contents.decoded = decoded
@@ -146,11 +146,11 @@ where Element.ID: Codable & Sendable {
     /// it was read without a sign-in.
     func accountChanged() {
         let account = link.account
-        let kept = link.cachedResult(query, for: account)
+        let cached = link.cachedResult(query, for: account)
         let reader = contents.withLock { contents -> Task<Void, Never>? in
             guard contents.account != account else { return nil }
-            if contents.account != .signedOut || contents.isKept { contents.show(kept) }
-            (contents.account, contents.isLive, contents.isToReopen, contents.error) = (account, false, true, nil)
+            if contents.account != .signedOut || contents.isKept { contents.show(cached) }
+            (contents.account, contents.isLive, contents.mustReopen, contents.error) = (account, false, true, nil)
             contents.uncertain = UncertainDocuments()
             contents.view = nil
             return contents.reader.take()
@@ -203,11 +203,11 @@ where Element.ID: Codable & Sendable {
         contents.withLock { $0.number = nil }
         do {
             try await link.connect()
-            let (account, isToReopen) = contents.withLock { ($0.account, $0.isToReopen) }
-            let ticket = try await link.open(query, again: isToReopen)
-            let goesOn = contents.withLock { contents in
+            let (account, mustReopen) = contents.withLock { ($0.account, $0.mustReopen) }
+            let ticket = try await link.open(query, again: mustReopen)
+            let isObserved = contents.withLock { contents in
                 guard contents.account == account else { return false }
-                if isToReopen { contents.isToReopen = false }
+                if mustReopen { contents.mustReopen = false }
                 if contents.view != ticket.view { contents.position.reset() }
                 contents.number = ticket.number
                 if let shown = ticket.shown, let revision = ticket.revision {
@@ -224,7 +224,7 @@ where Element.ID: Codable & Sendable {
                 contents.reader = Task { await read(ticket.view, as: account) }
                 return false
             }
-            if goesOn { refresh() }
+            if isObserved { refresh() }
         } catch {
             guard !Task.isCancelled, link.client.connectionState.currentValue != .closed else { return }
             let (failures, account) = contents.withLock { contents in

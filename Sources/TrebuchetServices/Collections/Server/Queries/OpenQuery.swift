@@ -68,12 +68,12 @@ final class OpenQuery {
     func recordChange(_ change: ResultChange) {
         switch unpublished {
         case nil: unpublished = .change(change)
-        case .change(var noted):
+        case .change(var change):
             // In place, without a copy.
             unpublished = nil
-            noted.steps += change.steps
-            (noted.count, noted.hasMore) = (change.count, change.hasMore)
-            unpublished = noted.steps.count > max(window.count, 16) ? .everything : .change(noted)
+            change.steps += change.steps
+            (change.count, change.hasMore) = (change.count, change.hasMore)
+            unpublished = change.steps.count > max(window.count, 16) ? .everything : .change(change)
         case .everything: break
         }
     }

@@ -1,5 +1,5 @@
 /// Values that decode and that an actor hardly expects: collections with repeated ids, and invalid positions.
-enum ValueCourses {
+enum ValueScenarios {
     static func make(_ dice: inout Dice) -> [Scenario] {
         let count = dice.int(1...6)
         return (0..<count).map { _ in

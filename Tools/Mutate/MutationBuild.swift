@@ -2,7 +2,7 @@ import Foundation
 import Mutations
 
 /// A copy of the package with mutants compiled in, below `.build/mutations`.
-struct Workshop {
+struct MutationBuild {
     let root: String
     let folder: String
     private var package: String { folder + "/package" }
@@ -24,14 +24,14 @@ struct Workshop {
 
     /// Builds the tests with all mutants that compile.
     ///
-    /// - Parameter slips: the mutants by number.
+    /// - Parameter mutants: the mutants by number.
     /// - Returns: the numbers of those that do not compile.
-    func build(_ slips: [Int: Mutant], targets: [String], progress: (String) -> Void) throws -> Set<Int> {
-        var slips = slips
+    func build(_ mutants: [Int: Mutant], targets: [String], progress: (String) -> Void) throws -> Set<Int> {
+        var mutants = mutants
         var dropped: Set<Int> = []
         for round in 1...40 {
-            let schemata = try write(slips)
-            progress("building with \(slips.count) mutants (round \(round))")
+            let schemata = try write(mutants)
+            progress("building with \(mutants.count) mutants (round \(round))")
             let started = ContinuousClock.now
             let build = try Command(
                 [
@@ -51,7 +51,7 @@ struct Workshop {
                     description: "the copy does not build (\(folder)/build.log):\n\(build.output.suffix(3_000))")
             }
             progress("\(suspects.count) of them do not compile (\(seconds) s)")
-            for number in suspects { slips[number] = nil }
+            for number in suspects { mutants[number] = nil }
             dropped.formUnion(suspects)
         }
         throw Failure(description: "the copy did not build in 40 rounds (\(folder)/build.log)")
@@ -69,27 +69,27 @@ struct Workshop {
     }
 
     /// Updates the copy from the package, with the mutants; skips unchanged files.
-    private func write(_ slips: [Int: Mutant]) throws -> [String: Schemata] {
+    private func write(_ mutants: [Int: Mutant]) throws -> [String: Schemata] {
         let files = FileManager.default
         var wanted: Set<String> = []
         var schemata: [String: Schemata] = [:]
-        let byFile = Dictionary(grouping: slips, by: \.value.file)
+        let byFile = Dictionary(grouping: mutants, by: \.value.file)
             .mapValues { Dictionary(uniqueKeysWithValues: $0.map { ($0.key, $0.value) }) }
         for path in Self.paths(below: root) {
             wanted.insert(path)
             guard let original = files.contents(atPath: root + "/" + path) else { continue }
             if let own = byFile[path] {
-                let rewritten = Schemata(source: String(decoding: original, as: UTF8.self), slips: own)
+                let rewritten = Schemata(source: String(decoding: original, as: UTF8.self), mutants: own)
                 schemata[path] = rewritten
-                try put(Data(rewritten.text.utf8), path)
+                try writeFile(Data(rewritten.text.utf8), path)
             } else {
-                try put(original, path)
+                try writeFile(original, path)
             }
         }
         for module in Set(byFile.keys.map { $0.split(separator: "/")[1] }) {
-            let path = "Sources/\(module)/SlipsOfThisModule.swift"
+            let path = "Sources/\(module)/MutantSwitch.swift"
             wanted.insert(path)
-            try put(Data(Schemata.support.utf8), path)
+            try writeFile(Data(Schemata.support.utf8), path)
         }
         for path in Self.paths(below: package) where !wanted.contains(path) {
             try files.removeItem(atPath: package + "/" + path)
@@ -97,7 +97,7 @@ struct Workshop {
         return schemata
     }
 
-    private func put(_ data: Data, _ path: String) throws {
+    private func writeFile(_ data: Data, _ path: String) throws {
         let files = FileManager.default
         let full = package + "/" + path
         if files.contents(atPath: full) == data { return }

@@ -186,8 +186,8 @@ test("another tab deletes the database, or makes it a newer version, and waits f
     await assert.rejects(store.add(write("a", 3)), { code: "unavailable", message: "database 'app' belongs to a newer version of this app: reload the page" })
 })
 
-/** Timers of ten seconds are over at once; `body` has the others. */
-async function withoutPatience(body) {
+/** Calls `body` with timers of ten seconds or more shortened to 1 ms. */
+async function withShortTimeouts(body) {
     const before = globalThis.setTimeout
     globalThis.setTimeout = (action, milliseconds, ...rest) => before(action, milliseconds >= 10_000 ? 1 : milliseconds, ...rest)
     try {
@@ -198,7 +198,7 @@ async function withoutPatience(body) {
 }
 
 test("a database that is held up by another tab is an error in time, and is opened when it can be", () =>
-    withoutPatience(async () => {
+    withShortTimeouts(async () => {
         const database = new FakeDatabase()
         const { open } = database
         let request

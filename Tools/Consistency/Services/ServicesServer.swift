@@ -4,7 +4,7 @@ import TrebuchetStore
 
 /// `Consistency office FILE PORT`: all services, in a process that can be killed; what `trebuchet serve --data` hosts, with rules
 /// that hide.
-enum OfficeServer {
+enum ServicesServer {
     static func run(file: String, port: Int) async throws {
         var limits = ServerLimits()
         // What is left half open is noticed while the seed still runs.
@@ -21,15 +21,15 @@ enum OfficeServer {
             transport: .webSocket(host: "127.0.0.1", port: port), reactors: 2, limits: limits, access: access,
             store: store)
         await server.expose(AuthService(accounts, actorSystem: server.actorSystem), as: AuthService.name)
-        RoomHost.expose(on: server, rules: OfficeRules())
-        CollectionHost.expose(on: server, store: store, rules: OfficeRules())
+        RoomHost.expose(on: server, rules: ServicesRules())
+        CollectionHost.expose(on: server, store: store, rules: ServicesRules())
         try await server.serveJudge(drain: .seconds(1))
         await store.close()
     }
 }
 
 /// Everybody reads notes and changes their own and the shared one; what is in a diary is its writer's alone.
-struct OfficeRules: CollectionRules, RoomRules {
+struct ServicesRules: CollectionRules, RoomRules {
     func isAllowed(
         _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
     ) -> Bool {

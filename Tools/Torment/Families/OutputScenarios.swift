@@ -1,5 +1,5 @@
 /// Clients that make a server write to standard output and standard error while these are not read, or cannot be.
-enum OutputCourses {
+enum OutputScenarios {
     static func make(_ dice: inout Dice) -> [Scenario] {
         let count = dice.int(1...6)
         return (0..<count).map { _ in Scenario(dice.pick([.full, .closed]), steps(&dice)) }

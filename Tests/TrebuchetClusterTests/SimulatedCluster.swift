@@ -4,7 +4,7 @@ import Testing
 @testable import TrebuchetCluster
 
 /// Nodes, an engine and its clock; the test runs the rounds.
-final class MemberWorld {
+final class SimulatedCluster {
     final class Node {
         let member: ClusterMember
         let link: FaultyEngine
@@ -56,7 +56,7 @@ final class MemberWorld {
     func kill(_ node: Node) { nodes.removeAll { $0 === node } }
 
     /// Advances the clock, and runs a round of each node.
-    func round(_ duration: Duration = MemberWorld.settings.roundInterval) async throws {
+    func round(_ duration: Duration = SimulatedCluster.settings.roundInterval) async throws {
         clock.advance(by: duration)
         try await check()
         for node in nodes where clock.milliseconds >= node.stoppedUntil {

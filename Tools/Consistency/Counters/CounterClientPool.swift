@@ -6,14 +6,14 @@ import TrebuchetTesting
 
 /// `Consistency count SEED PORTS FIRST COUNT CALLS STRICTNESS`: clients of the counters of `trebuchet serve`, in a process of their own. It prints
 /// the lines that `ClientPool` prints.
-struct CounterCrew: Sendable {
+struct CounterClientPool: Sendable {
     let seed: UInt64
     let ports: [Int]
     let first: Int
     let count: Int
     let calls: Int
     let strictness: Strictness
-    private let whereabouts = Whereabouts()
+    private let progress = ClientProgress()
 
     init?(_ words: [String]) {
         let numbers = words.compactMap { Int($0) }
@@ -27,7 +27,7 @@ struct CounterCrew: Sendable {
     }
 
     func run() async throws {
-        ClientPool.listen(whereabouts)
+        ClientPool.listen(progress)
         var clients: [(client: TrebuchetClient, line: PlayerOutputLine)] = []
         for number in first..<(first + count) {
             var random = RandomSource(seed: seed &* 1_000_003 &+ UInt64(number))
@@ -69,7 +69,7 @@ struct CounterCrew: Sendable {
             try? await Task.sleep(
                 for: .milliseconds(Int.random(in: 0...(strictness == .ordered ? 100 : 60), using: &random)))
             let call = number * Player.callsPerPlayer + index
-            whereabouts.set("client \(number), lane \(lane)", "waits for call \(call)")
+            progress.set("client \(number), lane \(lane)", "waits for call \(call)")
             do {
                 Output.printLine("acked \(call) \(try await counter.add(1))")
             } catch {
@@ -81,24 +81,24 @@ struct CounterCrew: Sendable {
                 }
             }
         }
-        whereabouts.set("client \(number), lane \(lane)", nil)
+        progress.set("client \(number), lane \(lane)", nil)
     }
 
     /// Reads until the end has been added; returns how many values came.
     private func read(_ counter: Counter, _ name: String) async -> Int {
         var (check, values) = (CounterCheck(strictness), 0)
         while true {
-            whereabouts.set(name, "waits after \(check.description)")
+            progress.set(name, "waits after \(check.description)")
             let stream = await counter.observeCount()
             var hasBegun = false
             for await count in stream {
                 hasBegun = true
                 values += 1
                 if let text = check.take(count) { Output.finding("\(name): \(text)") }
-                whereabouts.set(name, "waits after \(check.description)")
+                progress.set(name, "waits after \(check.description)")
                 guard count >= Counter.end else { continue }
                 Output.printLine("final \(counterNumber(name)) count \(count) \(name)")
-                whereabouts.set(name, nil)
+                progress.set(name, nil)
                 return values
             }
             guard strictness != .ordered, case .failed(let error) = stream.outcome,
