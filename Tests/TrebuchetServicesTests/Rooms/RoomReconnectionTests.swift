@@ -176,7 +176,9 @@ distributed actor EarlyRoom {
 
     distributed func join(presence: EncodedJSON?, token: String?, attempt: String?) throws(RoomError) -> RoomTicket {
         joins += 1
-        for id in ["own-\(joins)", "other-\(joins)"] { roster.set(try? JSONValue(encoding: ChatPresence(name: id)), of: id) }
+        for id in ["own-\(joins)", "other-\(joins)"] {
+            roster.set(try? JSONValue(encoding: ChatPresence(name: id)), of: id)
+        }
         return RoomTicket(membershipID: "own-\(joins)", token: "t", events: EventPosition(epoch: "e", last: 0))
     }
 
