@@ -23,7 +23,7 @@ struct SaturatedCollectionLoad {
         try FileManager.default.createDirectory(atPath: own, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: own) }
         report.add("fdatasync_per_second", try await SyncRate.measure(own + "/raw", seconds: min(seconds, 2)))
-        Progress.tell("SQLite alone…")
+        Progress.printLine("SQLite alone…")
         let sqlite = PlainSQLite(path: own + "/plain.db", accounts: Self.documents, seconds: seconds)
         report.add("sqlite_us_per_transfer", 1e6 / (try await sqlite.run()))
         let server = try MeasuredServer(command: [
@@ -60,7 +60,7 @@ struct SaturatedCollectionLoad {
 
     /// Opens queries that no write affects.
     private func open(_ server: MeasuredServer, _ group: ReactorGroup) async throws -> [ServicePeer] {
-        Progress.tell("\(Self.queries) queries…")
+        Progress.printLine("\(Self.queries) queries…")
         var readers: [ServicePeer] = []
         for first in stride(from: 0, to: Self.queries, by: Self.queriesOfReader) {
             let reader = try await ServicePeer.connect(to: server.url, group)
@@ -99,7 +99,7 @@ struct SaturatedCollectionLoad {
         _ name: String, _ load: RequestLoad, _ connections: Int, _ server: MeasuredServer,
         into report: inout BenchReport
     ) async throws {
-        Progress.tell("\(name)…")
+        Progress.printLine("\(name)…")
         let process = try server.knownProcess()
         let (time, written) = (try process.processorTime(), try process.writtenBytes())
         let figures = try await load.run(
