@@ -68,12 +68,12 @@ final class OpenQuery {
     func recordChange(_ change: ResultChange) {
         switch unpublished {
         case nil: unpublished = .change(change)
-        case .change(var change):
+        case .change(var earlier):
             // In place, without a copy.
             unpublished = nil
-            change.steps += change.steps
-            (change.count, change.hasMore) = (change.count, change.hasMore)
-            unpublished = change.steps.count > max(window.count, 16) ? .everything : .change(change)
+            earlier.steps += change.steps
+            (earlier.count, earlier.hasMore) = (change.count, change.hasMore)
+            unpublished = earlier.steps.count > max(window.count, 16) ? .everything : .change(earlier)
         case .everything: break
         }
     }
