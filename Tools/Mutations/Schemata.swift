@@ -67,12 +67,12 @@ public struct Schemata: Sendable {
             var position = range.lowerBound
             var index = index
             while index < mutants.count {
-                let range = mutants[index].mutant.range
-                if range.lowerBound >= position, range.upperBound <= range.upperBound {
-                    put(bytes[position..<range.lowerBound])
+                let own = mutants[index].mutant.range
+                if own.lowerBound >= position, own.upperBound <= range.upperBound {
+                    put(bytes[position..<own.lowerBound])
                     write(mutants[index], index: index)
-                    position = range.upperBound
-                } else if range.lowerBound >= range.upperBound {
+                    position = own.upperBound
+                } else if own.lowerBound >= range.upperBound {
                     break
                 }
                 index += 1
