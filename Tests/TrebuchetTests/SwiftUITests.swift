@@ -73,7 +73,7 @@ import Testing
         try await withFolder { folder in
             #expect(try await emitStub(in: folder).status == 0)
             let file = compiler.root.appending(path: "Sources/TrebuchetClient/Observation/ObservedActor+SwiftUI.swift")
-            let broken = try copy(file, replacing: "kept.observer.obs", with: "kept.obs", in: folder)
+            let broken = try copy(file, replacing: "storage.observer.obs", with: "storage.obs", in: folder)
             let outcome = try await emitClient(in: folder, replaced: [broken])
             #expect(outcome.status == 1)
             #expect(outcome.output.contains("has no member 'observesTheSame'"), "\(outcome.output)")

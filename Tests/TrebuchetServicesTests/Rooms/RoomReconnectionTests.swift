@@ -41,22 +41,6 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a roster that arrives before the response of the join does not show the client to itself")
-    func earlyRoster() async throws {
-        var access = AccessPolicy()
-        access.authorize = nil
-        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), access: access)
-        await server.expose(EarlyRoom(actorSystem: server.actorSystem), as: "rooms/chat-lobby")
-        let address = try await server.start()
-        let client = TrebuchetClient(transport: .webSocket(host: address.host, port: address.port))
-        let ada = RoomTestClient(client).presence("Ada")
-        await wait(for: ada) { $0.peersList.map(\.id) == ["other-1"] }
-        // Ends the membership.
-        try await ada.update { $0.isTyping = true }
-        await wait(for: ada) { $0.peersList.map(\.id) == ["other-1", "other-2"] }
-        await server.shutdown(drain: .zero)
-    }
-
     @Test("changes without a connection are shown immediately, and sent after the next join")
     func changedOffline() async throws {
         try await RoomWorld.run { world in
@@ -166,25 +150,4 @@ import TrebuchetTesting
             await link.close()
         }
     }
-}
-
-/// A room that sends each new membership, and another one, to its observers before the response of the join.
-@Trebuchet
-distributed actor EarlyRoom {
-    @StreamedState var roster = Roster()
-    private var joins = 0
-
-    distributed func join(presence: EncodedJSON?, token: String?, attempt: String?) throws(RoomError) -> RoomTicket {
-        joins += 1
-        for id in ["own-\(joins)", "other-\(joins)"] {
-            roster.set(try? JSONValue(encoding: ChatPresence(name: id)), of: id)
-        }
-        return RoomTicket(membershipID: "own-\(joins)", token: "t", events: EventPosition(epoch: "e", last: 0))
-    }
-
-    distributed func leave(token: String?) throws(RoomError) {}
-    distributed func setPresence(_ presence: EncodedJSON?) throws(RoomError) { try endFirst() }
-    distributed func patchPresence(_ patch: EncodedJSON) throws(RoomError) { try endFirst() }
-
-    private func endFirst() throws(RoomError) { if joins == 1 { throw .notJoined } }
 }
