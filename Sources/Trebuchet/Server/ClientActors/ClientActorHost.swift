@@ -74,7 +74,7 @@ final class ClientActorHost: @unchecked Sendable {
     }
 
     private func reference(to name: ActorName) throws(TrebuchetError) -> ClientActorReference {
-        // If another thread was faster, the unused stake is released outside of the lock.
+        // If another thread was faster, the unused reservation is released outside of the lock.
         if let known = try known(name) { return known }
         let created = ClientActorReference(name, of: self, try clients.shares.reserve(.clientActors, for: holders))
         return try references.withLock { references throws(TrebuchetError) in
