@@ -30,6 +30,9 @@ struct ForwardedClient: Codable {
         var claims: [String: String]
     }
 
+    /// The maximum size of the reason of a revocation. The client's node sends the whole reason to the client.
+    private static let maximumReasonBytes = 1_024
+
     /// A revocation of the client's authorization.
     struct ForwardedRevocation: Codable {
         var reason: String
@@ -55,7 +58,9 @@ struct ForwardedClient: Codable {
         principal = caller?.principal.map {
             ForwardedPrincipal(id: $0.id, roles: $0.roles.sorted(), claims: $0.claims)
         }
-        revocation = caller?.currentRevocation.map { ForwardedRevocation(reason: $0.error.message, spared: $0.exempt) }
+        revocation = caller?.currentRevocation.map {
+            ForwardedRevocation(reason: $0.error.message.prefix(bytes: Self.maximumReasonBytes), spared: $0.exempt)
+        }
         host = caller?.remoteAddress?.host
         port = caller?.remoteAddress?.port
         self.largestMessage = largestMessage

@@ -48,7 +48,7 @@ final class RemoteCallForwarder {
         self.connection = connection
         self.nodes = nodes
         let (reactor, reference) = (connection.shard.reactor, WeakRemoteCallForwarder(self))
-        connection.caller?.connection.onPrincipalChange { reactor.run { reference.relays?.principalDidChange() } }
+        connection.caller?.connection.onPrincipalChange { reactor.run { reference.relays?.callerDidChange() } }
         if connection.caller?.principal != nil { excess = client().excess }
     }
 
@@ -285,14 +285,8 @@ final class RemoteCallForwarder {
         return names
     }
 
-    /// Notifies other nodes that the client's authorization was revoked, or that its revocation has ended.
-    func authorizationDidChange() {
-        guard isOpen, excess == nil else { return }
-        let client = client()
-        for channel in channels.values { channel.send(.client, client.payload) }
-    }
-
-    private func principalDidChange() {
+    /// Notifies other nodes of a change of the client's principal, of a revocation of its authorization, or of the end of one.
+    func callerDidChange() {
         guard isOpen else { return }
         let client = client()
         excess = client.excess

@@ -11,7 +11,7 @@ extension ServerConnection {
         let revocation = caller?.connection.revocation()
         defer {
             isRevoked = revocation != nil
-            forwarder?.authorizationDidChange()
+            forwarder?.callerDidChange()
         }
         guard let revocation, !isRevoked else { return }
         // The node of a forwarded connection has notified its client.
