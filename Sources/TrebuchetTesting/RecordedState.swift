@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Foundation
+internal import Platform
 internal import Synchronization
 public import Trebuchet
 internal import TrebuchetActors
@@ -32,7 +33,8 @@ public final class RecordedState: Sendable {
                 return false
             }
             group.addTask {
-                try? await Task.sleep(for: time)
+                var patience = Patience(time)
+                try? await patience.wait()
                 return false
             }
             defer { group.cancelAll() }

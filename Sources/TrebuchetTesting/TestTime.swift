@@ -55,8 +55,8 @@ public final class TestTime: Sendable {
         var rest = time.nanoseconds
         // Limits the number of steps, however many timers there are.
         let least = max(1, rest / 1_000)
-        let patience = ContinuousClock.now + .seconds(5)
-        await settle(until: patience)
+        var patience = Patience(.seconds(5))
+        await settle(within: &patience)
         while rest > 0 {
             var step = rest
             for reactor in reactors {
@@ -68,13 +68,13 @@ public final class TestTime: Sendable {
             }
             rest -= step
             for reactor in reactors { reactor.advance(by: step) }
-            await settle(until: patience)
+            await settle(within: &patience)
         }
     }
 
     /// Runs several turns of each reactor, in which messages travel to the other side and back, and more while the
     /// time is held.
-    private func settle(until patience: ContinuousClock.Instant) async {
+    private func settle(within patience: inout Patience) async {
         repeat {
             for _ in 0..<4 {
                 for reactor in reactors { await reactor.perform {} }
@@ -82,7 +82,7 @@ public final class TestTime: Sendable {
             guard reactors.contains(where: \.isTimeHeld) else { return }
             // The awaited thread may need the processor of this one.
             await Task.yield()
-        } while ContinuousClock.now < patience
+        } while !patience.isExhausted()
     }
 }
 

@@ -1,3 +1,5 @@
+internal import Platform
+
 extension TestStore {
     /// Waits for the next action of an effect, and checks the action and its changes.
     public func receive(
@@ -153,12 +155,12 @@ extension TestStore {
 
     /// Waits until the condition holds. Returns false if it did not in time.
     private func wait(_ timeout: Duration?, until condition: () -> Bool) async -> Bool {
-        let deadline = ContinuousClock.now + (timeout ?? self.timeout)
+        var patience = Patience(timeout ?? self.timeout)
         while true {
             let count = signal.count
             if condition() { return true }
-            if ContinuousClock.now >= deadline || Task.isCancelled { return false }
-            await signal.wait(after: count, until: deadline)
+            if patience.isExhausted() || Task.isCancelled { return false }
+            await signal.wait(after: count, until: .now + patience.step)
         }
     }
 

@@ -1,3 +1,4 @@
+internal import Platform
 internal import Relays
 import Synchronization
 
@@ -103,8 +104,8 @@ public final class TestStore<State, Action: Sendable> {
     /// An effect whose last action the test has received may be about to end. This method cannot suspend, so such an
     /// effect would not get the main actor here: ``runRemainingWork(_:)`` has let it continue before.
     nonisolated private static func origins(of effects: EffectTasks<Action>, within timeout: Duration) -> [Action] {
-        let deadline = ContinuousClock.now + timeout
-        while !effects.origins.isEmpty, ContinuousClock.now < deadline { usleep(1000) }
+        var patience = Patience(timeout)
+        while !effects.origins.isEmpty, !patience.isExhausted() { usleep(1000) }
         return effects.origins
     }
 

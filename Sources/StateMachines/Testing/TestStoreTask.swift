@@ -1,3 +1,5 @@
+internal import Platform
+
 /// The effects that a `send` of a ``TestStore`` has started, including those of the actions that they send.
 public struct TestStoreTask: Sendable {
     private let task: StoreTask
@@ -25,7 +27,10 @@ public struct TestStoreTask: Sendable {
                 await task.ended()
                 return Task.isCancelled ? nil : true
             }
-            group.addTask { (try? await Task.sleep(for: timeout ?? self.timeout)) == nil ? nil : false }
+            group.addTask {
+                var patience = Patience(timeout ?? self.timeout)
+                return (try? await patience.wait()) == nil ? nil : false
+            }
             defer { group.cancelAll() }
             for await case let result? in group { return result }
             return true
