@@ -65,6 +65,25 @@ import TrebuchetCluster
     }
 
     @Test(
+        "while several activations end at once, each response follows the update that shows its effect", arguments: 0..<24)
+    func order(number: Int) async throws {
+        let isIdempotent = number % 4 < 2
+        try await with(number % 2, calling: isIdempotent ? "addOnce(_:)" : "add(_:)") { name, client, engineRoute in
+            if isIdempotent {
+                engineRoute.set { $0 = .init() }
+                _ = try #require(await client.answer(1))
+                #expect(client.shown(of: "stream", before: "1") > 1, "\(client.texts)")
+            } else {
+                _ = try #require(await client.answer(1))
+                engineRoute.set { $0 = .init() }
+                client.call(2, name, "add(_:)", "[0]")
+                _ = try #require(await client.answer(2))
+                #expect(client.shown(of: "stream", before: "2") > 1, "\(client.texts)")
+            }
+        }
+    }
+
+    @Test(
         "@Idempotent calls wait while the coordination store is unavailable, and are answered afterwards",
         arguments: [0, 1])
     func away(place: Int) async throws {

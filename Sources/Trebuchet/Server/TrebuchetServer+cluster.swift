@@ -63,11 +63,14 @@ extension TrebuchetServer {
         for shard in shards {
             await shard.reactor.perform {
                 // Only the placed writer: node-local actors have no other owner, so they stay whatever happens to their store.
-                shard.clusteredWriter?.didRelinquish = { [weak self] name in
-                    // Ends the life here and not in the task: until the task runs, calls would run in an activation that persists
-                    // nothing.
-                    if let record = self?.directory.record(ActorName(name)), record.persisted?.isRelinquished == true {
+                shard.clusteredWriter?.didRelinquish = { [weak self, unowned shard] name in
+                    // Ends the activation here and not in the task: until the task runs, calls would run in an activation that
+                    // persists nothing.
+                    if let self, let record = directory.record(ActorName(name)),
+                        record.persisted?.isRelinquished == true
+                    {
                         _ = record.actorInstance.closeForCalls()
+                        moveStreams(of: ActorName(name), from: shard)
                     }
                     Task { await self?.giveUp(name) }
                 }
@@ -111,13 +114,14 @@ extension TrebuchetServer {
         let names = Set(records.map { ActorName($0.name) })
         if !inOrder {
             for record in records {
-                await (record.home?.serverShard ?? shards[0]).reactor.perform {
+                let home = record.home?.serverShard ?? shards[0]
+                await home.reactor.perform {
                     _ = record.actorInstance.closeForCalls()
-                    // Before its streams move: a write confirmed from now on is published by the next owner.
+                    // In one turn: a write confirmed from now on is published by the next owner.
+                    self.moveStreams(of: ActorName(record.name), from: home)
                     record.persisted?.abandon()
                 }
             }
-            await moveStreams(of: names)
         }
         await withTaskGroup(of: Void.self) { group in
             for record in records { group.addTask { await self.release(record, inOrder: inOrder) } }
@@ -125,6 +129,13 @@ extension TrebuchetServer {
         await moveStreams(of: names)
         // Keep the records alive: the streams of an actor end with its last reference.
         extendLifetime(records)
+    }
+
+    /// Moves the streams of an actor whose activation is about to end, before any response that its end causes: the calls that
+    /// fail may be repeated and answered from the store at once. Must be called on the actor's reactor.
+    private func moveStreams(of name: ActorName, from home: ServerShard) {
+        for shard in shards where shard !== home { shard.reactor.execute { shard.moveStreams(of: [name]) } }
+        home.moveStreams(of: [name])
     }
 
     private func moveStreams(of names: Set<ActorName>) async {

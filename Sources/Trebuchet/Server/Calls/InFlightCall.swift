@@ -53,6 +53,9 @@ final class InFlightCall: CancellableCall, @unchecked Sendable {
     var streamedActor: ActorName? { stream?.actor }
     /// Its entry in the queue for the activation.
     var waiter: ActivationWaiter?
+    /// Set when it has waited for the activation of an actor of a cluster: the caller's streams of the earlier activation may have
+    /// queued behind it.
+    var activatedActor: ActorName?
     /// Set for a stream that its node resumes without a request: moves it to another node.
     var moveStream: (() -> Void)?
     /// Its response, while that waits for streams.

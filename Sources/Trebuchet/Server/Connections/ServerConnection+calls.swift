@@ -295,6 +295,7 @@ extension ServerConnection {
                 guard let method = method.resolved(in: record.type) else {
                     return completion(.failure(TrebuchetError(.methodNotFound, "the actor has been replaced")))
                 }
+                if record.isClustered { call.activatedActor = ActorName(record.name) }
                 owned.withMessage { self.run(method, of: record, $0, call, completion) }
             }
         }

@@ -193,7 +193,7 @@ extension ServerConnection {
         // The changes of an actor without a reactor are on their way here, even if it ran on this thread.
         if home != nil, shard.reactor.isCurrent {
             didWork(call)
-            return finish(call, outcome)
+            return call.activatedActor == nil ? finish(call, outcome) : finish(call, outcome, behindStreamsOf: home)
         }
         guard let crossing = call.crossing, case .success(let result) = outcome else {
             return shard.deliver(from: home) {
