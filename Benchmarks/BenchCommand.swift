@@ -184,7 +184,7 @@ package enum BenchCommand {
     private static let services = measure(
         "services", "cost of presence, topics and collection writes for server and members",
         [
-            OptionSpec("--part", "NAME", "presence, topics, collections, saturated or large (the first three)"),
+            OptionSpec("--part", "NAME", "presence, topics, collections, saturated, fanout or large (the first three)"),
             OptionSpec("--documents", "N", "documents of the large collection (100000)"),
             OptionSpec("--members", "N", "members of a room (1000)"),
             OptionSpec("--rate", "N", "presence: patches per second of all members (100)"),
@@ -199,13 +199,17 @@ package enum BenchCommand {
             1,000 open queries that they do not affect; single sends one at a time. The baselines are the same load on a
             persisted actor of that server (bank.transfer), and SQLite alone, as in 'bench transfers'.
 
+            --part fanout compares a room with fan-outs, server and load on separate cores: the events of one member, as fast as
+            the server delivers them, with the state of 'bench fanout' and with a bare fan-out in C; the paced presence of all
+            members with a bare fan-out of as many messages of the same size.
+
             --part large fills a collection of a separate server, and reports for each step its duration and the longest time that
             another client waited for a response meanwhile.
             """
     ) { arguments in
         let part = arguments.string("--part")
-        if let part, !["presence", "topics", "collections", "saturated", "large"].contains(part) {
-            throw UsageError("--part \(part): presence, topics, collections, saturated or large")
+        if let part, !["presence", "topics", "collections", "saturated", "fanout", "large"].contains(part) {
+            throw UsageError("--part \(part): presence, topics, collections, saturated, fanout or large")
         }
         var report = BenchReport()
         if part == "large" {
@@ -223,6 +227,10 @@ package enum BenchCommand {
         let rate = try arguments.double("--rate", in: 0.1...10_000) ?? 100
         let size = try arguments.int("--size", in: 40...16_000) ?? 100
         let seconds = try seconds(arguments)
+        if part == "fanout" {
+            try await RoomFanoutLoad(members: members, rate: rate, size: size, seconds: seconds).run(into: &report)
+            return report
+        }
         let server = try MeasuredServer(["--services", "rooms,collections"])
         defer { server.stop() }
         if part ?? "presence" == "presence" {

@@ -39,7 +39,7 @@ struct FanoutRounds {
             let server = try MeasuredServer(
                 command: ["serve", "--port", "0", "--reactors", "1", "--bench"], cores: core)
             defer { server.stop() }
-            let (outcome, time) = try await count.run(at: server, size: size)
+            let (outcome, time) = try await count.run(at: server, .board(size: size))
             ours.add(outcome, time)
             server.stop()
             guard outcome.count > 0 else { throw UsageError("no change received from the server; increase --seconds") }
@@ -98,8 +98,28 @@ final class FanoutCount: @unchecked Sendable {
         self.seconds = seconds
     }
 
+    /// What the publisher and the subscribers send to a server.
+    struct Messages: Sendable {
+        /// The first messages of the publisher.
+        let publisher: [String]
+        /// The first messages of each subscriber.
+        let subscriber: [String]
+        /// Returns the message of an update, by the number of the update.
+        let update: @Sendable (Int) -> String
+
+        /// Changes the state of a `Board`.
+        ///
+        /// - Parameter size: the size of the state in bytes.
+        static func board(size: Int) -> Messages {
+            Messages(
+                publisher: [Invocation.text("board", "resize(_:)", ["\(size)"])],
+                subscriber: [Invocation.text("board", "observeState")]
+            ) { Invocation.text("board", "publish(stamp:)", ["\(MonotonicClock.now)"], id: "p\($0)") }
+        }
+    }
+
     /// - Returns: the result, and the server's processor time in nanoseconds.
-    func run(at server: MeasuredServer, size: Int) async throws -> (Outcome, Int) {
+    func run(at server: MeasuredServer, _ messages: Messages) async throws -> (Outcome, Int) {
         let group = try ReactorGroup.clients()
         let reactor = group.reactors[0]
         for number in 0...subscribers {
@@ -108,15 +128,11 @@ final class FanoutCount: @unchecked Sendable {
             ) { _ in Subscriber(number == 0 ? nil : self) }
             await reactor.perform {
                 self.sockets.append(socket)
-                let first = number == 0 ? ("resize(_:)", ["\(size)"]) : ("observeState", [])
-                socket.send(text: Invocation.text("board", first.0, first.1))
+                for text in number == 0 ? messages.publisher : messages.subscriber { socket.send(text: text) }
             }
         }
         defer { reactor.run { for socket in self.sockets { socket.abort() } } }
-        return try await measure(server, on: reactor) { number in
-            self.sockets[0].send(
-                text: Invocation.text("board", "publish(stamp:)", ["\(MonotonicClock.now)"], id: "p\(number)"))
-        }
+        return try await measure(server, on: reactor) { self.sockets[0].send(text: messages.update($0)) }
     }
 
     func run(atBare server: MeasuredServer, size: Int) async throws -> (Outcome, Int) {

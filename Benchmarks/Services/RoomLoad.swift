@@ -15,7 +15,7 @@ final class RoomLoad: @unchecked Sendable {
     }
 
     /// The result of a measurement.
-    private struct Outcome {
+    struct Outcome: Sendable {
         var seconds: Double
         var sent: Int
         var messages: Int
@@ -47,7 +47,10 @@ final class RoomLoad: @unchecked Sendable {
         padding = String(repeating: "x", count: max(0, bytes - 30))
     }
 
-    func run(_ server: MeasuredServer, members: Int, seconds: Double, into report: inout BenchReport) async throws {
+    @discardableResult
+    func run(
+        _ server: MeasuredServer, members: Int, seconds: Double, into report: inout BenchReport
+    ) async throws -> Outcome {
         let reactors = try ReactorGroup.clients()
         for number in 0..<members {
             try await join(number, at: server, reactors)
@@ -61,6 +64,7 @@ final class RoomLoad: @unchecked Sendable {
             for peer in self.senders + self.listeners { peer.close() }
             (self.senders, self.listeners) = ([], [])
         }
+        return outcome
     }
 
     private func addPresence(_ outcome: Outcome, _ members: Int, to report: inout BenchReport) {

@@ -262,7 +262,18 @@ private final class UnresponsivePeer: WebSocketHandler {
         #expect(try #require(figures["presence_bytes_per_second_member"]) > 0)
         #expect(try #require(figures["presence_server_cores_percent"]) > 0)
         let wrong = try await trebuchet("bench", "services", "--part", "mail")
-        #expect(wrong.status == 2 && wrong.error.contains("presence, topics, collections, saturated or large"))
+        #expect(wrong.status == 2 && wrong.error.contains("presence, topics, collections, saturated, fanout or large"))
+    }
+
+    @Test("bench services compares events and presence of a room with fan-outs")
+    func benchServicesFanout() async throws {
+        let bench = try await trebuchet(
+            "bench", "services", "--part", "fanout", "--members", "5", "--seconds", "0.5", "--json")
+        #expect(bench.status == 0, "\(bench.error)")
+        let figures = try JSONDecoder().decode([String: Double].self, from: Data(bench.output.utf8))
+        for name in ["event_percent_of_state", "bare_deliveries_per_second", "presence_times_bare"] {
+            #expect(try #require(figures[name]) > 0)
+        }
     }
 
     @Test("bench codec decodes its encoded data, and prints the durations")
