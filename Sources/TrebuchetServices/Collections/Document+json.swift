@@ -6,12 +6,14 @@ extension Document: DirectJSON {
     /// The number of bytes of its JSON as an element of an array.
     var encodedByteCount: Int {
         let names = #"{"id":,"fields":,"created":,"revision":,"createdAt":,"updatedAt":},"#.utf8.count
-        let numbers =
-            Int64(created).digitCount + Int64(revision).digitCount + Int64(createdAt).digitCount
-            + Int64(updatedAt).digitCount
-        let creator = creator.map { #","creator":"#.utf8.count + JSONString.byteCount($0) } ?? 0
-        let expiry = expiresAt.map { #","expiresAt":"#.utf8.count + Int64($0).digitCount } ?? 0
-        return byteCount + names + numbers + creator + expiry
+        return withMembers { members in
+            let numbers =
+                Int64(members.created).digitCount + Int64(members.revision).digitCount
+                + Int64(members.createdAt).digitCount + Int64(members.updatedAt).digitCount
+            let creator = members.creator.map { #","creator":"#.utf8.count + JSONString.byteCount($0) } ?? 0
+            let expiry = members.expiresAt.map { #","expiresAt":"#.utf8.count + Int64($0).digitCount } ?? 0
+            return JSONString.byteCount(members.id) + fields.byteCount + names + numbers + creator + expiry
+        }
     }
 
     package init(json: inout JSONCursor, depth: Int) throws {
@@ -51,36 +53,51 @@ extension Document: DirectJSON {
         self.origin = origin
     }
 
-    package func write(json: inout ByteBuffer) { write(json: &json, origin: nil) }
+    package func write(json: inout ByteBuffer) { write(json: &json, withOrigin: false) }
 
-    /// Writes the stored form, which includes members that are never sent.
-    func writeStored(to json: inout ByteBuffer) { write(json: &json, origin: origin) }
+    /// Writes the stored form, which includes members that are never sent. `init(stored:_:)` reads it.
+    func writeStored(to json: inout ByteBuffer) { write(json: &json, withOrigin: true) }
 
-    private func write(json: inout ByteBuffer, origin: UInt32?) {
-        json.append(#"{"id":"# as StaticString)
-        JSONString.append(id.text, to: &json)
-        json.append(#","fields":"# as StaticString)
-        fields.write(json: &json)
-        if let creator {
-            json.append(#","creator":"# as StaticString)
-            JSONString.append(creator, to: &json)
+    private func write(json: inout ByteBuffer, withOrigin: Bool) {
+        withMembers { members in
+            json.append(#"{"id":"# as StaticString)
+            JSONString.append(members.id, to: &json)
+            json.append(#","fields":"# as StaticString)
+            fields.write(json: &json)
+            if let creator = members.creator {
+                json.append(#","creator":"# as StaticString)
+                JSONString.append(creator, to: &json)
+            }
+            json.append(#","created":"# as StaticString)
+            json.append(decimal: Int64(members.created))
+            json.append(#","revision":"# as StaticString)
+            json.append(decimal: Int64(members.revision))
+            json.append(#","createdAt":"# as StaticString)
+            json.append(decimal: Int64(members.createdAt))
+            json.append(#","updatedAt":"# as StaticString)
+            json.append(decimal: Int64(members.updatedAt))
+            if let expiry = members.expiresAt {
+                json.append(#","expiresAt":"# as StaticString)
+                json.append(decimal: Int64(expiry))
+            }
+            if withOrigin, let origin = members.origin {
+                json.append(#","origin":"# as StaticString)
+                json.append(decimal: Int64(origin))
+            }
+            json.append(UInt8(ascii: "}"))
         }
-        json.append(#","created":"# as StaticString)
-        json.append(decimal: Int64(created))
-        json.append(#","revision":"# as StaticString)
-        json.append(decimal: Int64(revision))
-        json.append(#","createdAt":"# as StaticString)
-        json.append(decimal: Int64(createdAt))
-        json.append(#","updatedAt":"# as StaticString)
-        json.append(decimal: Int64(updatedAt))
-        if let expiresAt {
-            json.append(#","expiresAt":"# as StaticString)
-            json.append(decimal: Int64(expiresAt))
+    }
+}
+
+extension JSONString {
+    /// Returns the size of UTF-8 text as a string in JSON, with its quotes and escapes.
+    static func byteCount(_ text: UnsafeRawBufferPointer) -> Int {
+        text.reduce(2) { count, byte in
+            switch byte {
+            case 0x22, 0x5C, 0x0A, 0x0D, 0x09: count + 2
+            case 0..<0x20: count + 6
+            default: count + 1
+            }
         }
-        if let origin {
-            json.append(#","origin":"# as StaticString)
-            json.append(decimal: Int64(origin))
-        }
-        json.append(UInt8(ascii: "}"))
     }
 }

@@ -3,24 +3,23 @@ internal import TrebuchetWire
 // trebuchet: TypeScript = { id: string; fields: { [name: string]: unknown }; creator?: string; created: number; revision: number; createdAt: number; updatedAt: number; expiresAt?: number }
 /// A document of a collection.
 public struct Document: Codable, Sendable, Identifiable {
-    /// Shared by the copies of a document, which are in several tables and results.
-    private var contents: DocumentContents
+    private var contents: DocumentBuffer
 
     /// The identifier, chosen by the creator and unique in the collection.
-    public var id: DocumentID { contents.id }
+    public var id: DocumentID { contents.withID { DocumentID(String(decoding: $0, as: UTF8.self)) } }
     /// The content; null is the same as a missing field.
     public internal(set) var fields: JSONObject {
         get { contents.fields }
-        set { change { $0.fields = newValue } }
+        set { contents = contents.withMembers { DocumentBuffer(newValue, $0) } }
     }
     /// The id of the principal that created it; nil for a caller that was not signed in.
-    public var creator: String? { contents.creator }
+    public var creator: String? { contents.withMembers { $0.creator.map { String(decoding: $0, as: UTF8.self) } } }
     /// The number of the write that created it. Queries without an order sort by it.
     public var created: Int { contents.created }
     /// The number of the last write to it. Each collection counts its writes.
     public internal(set) var revision: Int {
         get { contents.revision }
-        set { change { $0.revision = newValue } }
+        set { contents.revision = newValue }
     }
     /// The time of its creation: milliseconds since 1970 by the server's clock, which never goes backwards within a collection.
     /// 0 for a document from a server version that did not store it.
@@ -28,22 +27,26 @@ public struct Document: Codable, Sendable, Identifiable {
     /// The time of the last write, as ``createdAt``.
     public internal(set) var updatedAt: Int {
         get { contents.updatedAt }
-        set { change { $0.updatedAt = newValue } }
+        set { contents.updatedAt = newValue }
     }
     /// The time from which it no longer exists, as ``createdAt``; nil for no limit.
     public internal(set) var expiresAt: Int? {
-        get { contents.expiresAt }
+        get { contents.hasExpiry ? contents.withMembers { $0.expiresAt } : nil }
         set { change { $0.expiresAt = newValue } }
     }
     /// Distinguishes the creator's host from others within the collection. It is stored, and never sent.
     var origin: UInt32? {
-        get { contents.origin }
+        get { contents.withMembers { $0.origin } }
         set { change { $0.origin = newValue } }
     }
 
-    private mutating func change(_ body: (DocumentContents) -> Void) {
-        if !isKnownUniquelyReferenced(&contents) { contents = DocumentContents(contents) }
-        body(contents)
+    private mutating func change(_ body: (inout DocumentBuffer.Members) -> Void) {
+        let fields = contents.fields
+        contents = contents.withMembers { members in
+            var members = members
+            body(&members)
+            return DocumentBuffer(fields, members)
+        }
     }
 
     private enum CodingKeys: CodingKey {
@@ -55,10 +58,18 @@ public struct Document: Codable, Sendable, Identifiable {
         id: DocumentID, fields: JSONObject, creator: String? = nil, created: Int = 0, revision: Int = 0,
         createdAt: Int = 0, updatedAt: Int = 0, expiresAt: Int? = nil
     ) {
-        contents = DocumentContents(
-            id: id, fields: fields.withoutNulls, creator: creator, created: created, revision: revision,
-            createdAt: createdAt, updatedAt: updatedAt, expiresAt: expiresAt)
+        contents = id.text.withBytes { id in
+            (creator ?? "").withBytes { name in
+                DocumentBuffer(
+                    fields.withoutNulls,
+                    DocumentBuffer.Members(
+                        id: id, creator: creator == nil ? nil : name, created: created, revision: revision,
+                        createdAt: createdAt, updatedAt: updatedAt, expiresAt: expiresAt))
+            }
+        }
     }
+
+    init(_ contents: DocumentBuffer) { self.contents = contents }
 
     public init(from decoder: any Decoder) throws {
         if let direct = try Self.readDirectly(from: decoder) {
@@ -66,7 +77,7 @@ public struct Document: Codable, Sendable, Identifiable {
             return
         }
         let members = try decoder.container(keyedBy: CodingKeys.self)
-        contents = DocumentContents(
+        self.init(
             id: try members.decode(DocumentID.self, forKey: .id),
             fields: try members.decode(JSONObject.self, forKey: .fields),
             creator: try members.decodeIfPresent(String.self, forKey: .creator),
@@ -94,7 +105,21 @@ public struct Document: Codable, Sendable, Identifiable {
     public var value: JSONValue { .object(fields) }
 
     /// The number of bytes of JSON of its id and its fields.
-    var byteCount: Int { JSONString.byteCount(id.text) + fields.byteCount }
+    var byteCount: Int { withID { JSONString.byteCount($0) } + fields.byteCount }
+
+    /// Calls `body` with the id's bytes, without creating a string.
+    @inline(__always)
+    func withID<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+        try contents.withID(body)
+    }
+
+    /// Calls `body` with all members except the fields, whose texts are valid during the call.
+    func withMembers<Result>(_ body: (DocumentBuffer.Members) throws -> Result) rethrows -> Result {
+        try contents.withMembers(body)
+    }
+
+    /// Returns whether both are copies of one document without changes.
+    func isSame(as other: Document) -> Bool { contents.isSame(as: other.contents) }
 
     func isExpired(at time: Int) -> Bool { expiresAt.map { $0 <= time } ?? false }
 
@@ -109,9 +134,7 @@ public struct Document: Codable, Sendable, Identifiable {
 }
 
 extension Document: Hashable {
-    public static func == (one: Self, other: Self) -> Bool {
-        one.contents === other.contents || one.contents.isEqual(to: other.contents)
-    }
+    public static func == (one: Self, other: Self) -> Bool { one.contents == other.contents }
 
     public func hash(into hasher: inout Hasher) {
         hasher.combine(id)
@@ -120,47 +143,10 @@ extension Document: Hashable {
     }
 }
 
-/// The contents of a document and its copies.
-///
-/// `@unchecked Sendable`: a document changes it only while it has the one reference to it, and otherwise copies it.
-private final class DocumentContents: @unchecked Sendable {
-    let id: DocumentID
-    var fields: JSONObject
-    let creator: String?
-    let created: Int
-    var revision: Int
-    let createdAt: Int
-    var updatedAt: Int
-    var expiresAt: Int?
-    var origin: UInt32?
-
-    init(
-        id: DocumentID, fields: JSONObject, creator: String?, created: Int, revision: Int,
-        createdAt: Int,
-        updatedAt: Int, expiresAt: Int?
-    ) {
-        self.id = id
-        self.fields = fields
-        self.creator = creator
-        self.created = created
-        self.revision = revision
-        self.createdAt = createdAt
-        self.updatedAt = updatedAt
-        self.expiresAt = expiresAt
-    }
-
-    convenience init(_ other: DocumentContents) {
-        self.init(
-            id: other.id, fields: other.fields, creator: other.creator, created: other.created,
-            revision: other.revision, createdAt: other.createdAt, updatedAt: other.updatedAt,
-            expiresAt: other.expiresAt)
-        origin = other.origin
-    }
-
-    func isEqual(to other: DocumentContents) -> Bool {
-        id == other.id && revision == other.revision && updatedAt == other.updatedAt
-            && created == other.created
-            && createdAt == other.createdAt && expiresAt == other.expiresAt && origin == other.origin
-            && creator == other.creator && fields == other.fields
+extension String {
+    /// Calls `body` with the UTF-8 bytes.
+    fileprivate func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        var text = self
+        return text.withUTF8 { body(UnsafeRawBufferPointer($0)) }
     }
 }

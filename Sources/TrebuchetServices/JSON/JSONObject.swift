@@ -10,8 +10,8 @@ internal import TrebuchetWire
 /// An object is its canonical JSON text in one buffer, with an index of its members: a value is found without decoding the
 /// others, and equal objects have equal texts. Reading a member decodes it; setting one copies the text.
 public struct JSONObject: Sendable {
-    /// The header, the index and the text; see ``JSONObjectParts``.
-    private let buffer: [UInt8]
+    /// The header, the index and the text; see ``JSONObjectParts``. The fields of a document share its buffer.
+    let buffer: [UInt8]
 
     private static let empty = Array("{}".utf8).withUnsafeBytes { JSONObject(canonical: $0) }
 
@@ -26,6 +26,8 @@ public struct JSONObject: Sendable {
     }
 
     init(_ text: UnsafeRawBufferPointer, _ index: JSONObjectIndex) { buffer = index.buffer(text) }
+
+    init(buffer: [UInt8]) { self.buffer = buffer }
 
     /// Calls `body` with the members as text, which is valid during the call.
     func withParts<Result>(_ body: (JSONObjectParts) throws -> Result) rethrows -> Result {

@@ -2,12 +2,16 @@ internal import Bytes
 internal import Glibc
 internal import TrebuchetWire
 
-/// The buffer of an object: a header of 8 bytes, the index and the canonical text.
+/// The buffer of an object: a header of 8 bytes, the index, the canonical text, and the trailer of a document (`DocumentBuffer`).
 ///
 /// The header has the number of members, the nesting depth and flags. The index has two positions in the text for each member,
 /// in the order of their names: the first byte of the name and of the value.
 struct JSONObjectParts {
     static let headerCount = 8
+    /// The flags of the header.
+    static let (wideNumbers, longIndex, trailer): (UInt8, UInt8, UInt8) = (1, 2, 4)
+    /// The position of the flags, and of those of a trailer.
+    static let (flagsPlace, trailerFlagsPlace) = (5, 6)
 
     let count: Int
     /// At least the nesting depth of arrays and objects.
@@ -22,12 +26,24 @@ struct JSONObjectParts {
         let base = buffer.baseAddress.unsafelyUnwrapped
         count = Int(base.loadUnaligned(as: UInt32.self))
         depth = Int(base.load(fromByteOffset: 4, as: UInt8.self))
-        let flags = base.load(fromByteOffset: 5, as: UInt8.self)
-        hasWideNumbers = flags & 1 != 0
-        isLong = flags & 2 != 0
+        let flags = base.load(fromByteOffset: Self.flagsPlace, as: UInt8.self)
+        hasWideNumbers = flags & Self.wideNumbers != 0
+        isLong = flags & Self.longIndex != 0
         index = base + Self.headerCount
         let start = Self.headerCount + 2 * count * (isLong ? 4 : 2)
-        text = UnsafeRawBufferPointer(rebasing: buffer[start...])
+        let end = flags & Self.trailer == 0 ? buffer.count : buffer.count - Self.trailerCount(buffer)
+        text = UnsafeRawBufferPointer(rebasing: buffer[start..<end])
+    }
+
+    /// Returns the number of bytes of the trailer of a buffer that has one: its last four bytes.
+    @inline(__always)
+    static func trailerCount(_ buffer: UnsafeRawBufferPointer) -> Int {
+        Int(buffer.loadUnaligned(fromByteOffset: buffer.count - 4, as: UInt32.self))
+    }
+
+    /// Returns the index behind the text in the buffer of these parts.
+    func textEnd(in buffer: UnsafeRawBufferPointer) -> Int {
+        text.baseAddress.unsafelyUnwrapped + text.count - buffer.baseAddress.unsafelyUnwrapped
     }
 
     @inline(__always)
@@ -111,29 +127,38 @@ struct JSONObjectIndex {
 
     /// Returns the buffer of an object.
     func buffer(_ text: UnsafeRawBufferPointer) -> [UInt8] {
-        let isLong = text.count > 0xFFFF
-        let start = JSONObjectParts.headerCount + positions.count * (isLong ? 4 : 2)
-        return [UInt8](unsafeUninitializedCapacity: start + text.count) { target, count in
-            count = start + text.count
-            let base = UnsafeMutableRawPointer(target.baseAddress.unsafelyUnwrapped)
-            base.storeBytes(of: UInt32(truncatingIfNeeded: positions.count / 2), as: UInt32.self)
-            base.storeBytes(of: UInt8(min(depth, 255)), toByteOffset: 4, as: UInt8.self)
-            base.storeBytes(
-                of: (hasWideNumbers ? 1 : 0) | (isLong ? 2 : 0), toByteOffset: 5, as: UInt8.self)
-            base.storeBytes(of: 0, toByteOffset: 6, as: UInt16.self)
-            var at = JSONObjectParts.headerCount
-            for position in positions {
-                if isLong {
-                    base.storeBytes(of: position, toByteOffset: at, as: UInt32.self)
-                    at += 4
-                } else {
-                    base.storeBytes(
-                        of: UInt16(truncatingIfNeeded: position), toByteOffset: at, as: UInt16.self)
-                    at += 2
-                }
-            }
-            memcpy(base + start, text.baseAddress.unsafelyUnwrapped, text.count)
+        [UInt8](unsafeUninitializedCapacity: byteCount(text)) { target, count in
+            count = byteCount(text)
+            write(text, to: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(target)[..<count]))
         }
+    }
+
+    /// The number of bytes of the buffer without a trailer.
+    func byteCount(_ text: UnsafeRawBufferPointer) -> Int {
+        JSONObjectParts.headerCount + positions.count * (text.count > 0xFFFF ? 4 : 2) + text.count
+    }
+
+    /// Writes header, index and text; `target` has `byteCount(text)` bytes or more.
+    func write(_ text: UnsafeRawBufferPointer, to target: UnsafeMutableRawBufferPointer) {
+        let isLong = text.count > 0xFFFF
+        let base = target.baseAddress.unsafelyUnwrapped
+        let flags = (hasWideNumbers ? JSONObjectParts.wideNumbers : 0) | (isLong ? JSONObjectParts.longIndex : 0)
+        base.storeBytes(of: UInt32(truncatingIfNeeded: positions.count / 2), as: UInt32.self)
+        base.storeBytes(of: UInt8(min(depth, 255)), toByteOffset: 4, as: UInt8.self)
+        base.storeBytes(of: flags, toByteOffset: JSONObjectParts.flagsPlace, as: UInt8.self)
+        base.storeBytes(of: 0, toByteOffset: JSONObjectParts.trailerFlagsPlace, as: UInt16.self)
+        var at = JSONObjectParts.headerCount
+        for position in positions {
+            if isLong {
+                base.storeBytes(of: position, toByteOffset: at, as: UInt32.self)
+                at += 4
+            } else {
+                base.storeBytes(
+                    of: UInt16(truncatingIfNeeded: position), toByteOffset: at, as: UInt16.self)
+                at += 2
+            }
+        }
+        memcpy(base + at, text.baseAddress.unsafelyUnwrapped, text.count)
     }
 }
 

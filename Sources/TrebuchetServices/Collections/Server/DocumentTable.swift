@@ -68,8 +68,9 @@ struct DocumentTable: Sendable {
         revision = contents.revision(loadedAt: now)
         time = CollectionClock.advance(contents.time, to: now)
         secret = contents.secret ?? .random(in: .min ... .max)
-        expiries = ExpiryQueue(documents.values)
-        for document in documents.values { shares.replace(nil, with: document) }
+        let all = documents.values
+        expiries = ExpiryQueue(all)
+        for document in all { shares.replace(nil, with: document) }
         while expire(at: now, limit: .max) {}
         expired = []
     }

@@ -115,7 +115,7 @@ final class StoredCollection: Sendable {
     // MARK: Reading a log
 
     private func read(_ log: StoredLog, documents: Int?) async throws -> CollectionContents {
-        var contents = CollectionContents()
+        var contents = CollectionContents(expecting: documents)
         var place = CollectionLogLocation(
             epoch: log.snapshot.epoch, number: log.lastVersion, isBegun: true, documents: documents,
             snapshotBytes: log.snapshot.bytes.count)

@@ -34,7 +34,7 @@ import Trebuchet
         let behind = all.filter { cursor?.precedes($0, in: query.order) ?? true }
         var (shown, used): ([Document], Int) = ([], 0)
         for document in behind.prefix(query.limit ?? .max) {
-            let size = DocumentRow(document, slot: 0).byteCount
+            let size = DocumentRow(document).byteCount
             guard shown.isEmpty || used + size <= bytes else { break }
             used += size
             shown.append(document)

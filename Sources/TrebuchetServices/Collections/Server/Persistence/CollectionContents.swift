@@ -35,3 +35,13 @@ struct CollectionContents: Sendable {
     /// True when the collection has never had a write.
     var isNew: Bool { isEmpty && revision == 0 && secret == nil }
 }
+
+extension CollectionContents {
+    private static let maximumExpected = 200_000
+
+    /// Creates empty contents with room for a number of documents, but not for any number that a store may have.
+    init(expecting documents: Int?) {
+        self.init()
+        self.documents.reserveCapacity(min(documents ?? 0, Self.maximumExpected))
+    }
+}

@@ -1,4 +1,5 @@
 internal import Bytes
+internal import Glibc
 internal import Platform
 internal import TrebuchetWire
 
@@ -61,6 +62,7 @@ enum CollectionLogFormat {
 struct CollectionLogLineReader {
     private let bytes: [UInt8]
     private var at = 0
+    private var index = JSONObjectIndex()
     /// The bytes of lines about clients that were read.
     private(set) var clientBytes = 0
 
@@ -71,7 +73,7 @@ struct CollectionLogLineReader {
         try bytes.withUnsafeBytes { bytes in
             var count = 0
             while count < most, at < bytes.count {
-                let end = bytes[at...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
+                let end = Self.endOfLine(from: at, bytes)
                 try read(UnsafeRawBufferPointer(rebasing: bytes[at..<end]), into: &contents)
                 at = end + 1
                 count += 1
@@ -80,10 +82,16 @@ struct CollectionLogLineReader {
         }
     }
 
+    private static func endOfLine(from start: Int, _ bytes: UnsafeRawBufferPointer) -> Int {
+        guard let base = bytes.baseAddress, let found = memchr(base + start, 0x0A, bytes.count - start) else {
+            return bytes.count
+        }
+        return UnsafeRawPointer(found) - base
+    }
+
     private mutating func read(_ line: UnsafeRawBufferPointer, into contents: inout CollectionContents) throws {
         if line.begins(with: CollectionLogFormat.document) {
-            let document = try Document(json: line)
-            contents.documents[document.id] = document
+            contents.documents.insert(try Document(stored: line, &index) ?? Document(json: line))
         } else if line.begins(with: CollectionLogFormat.client) {
             clientBytes += line.count + 1
             try Self.readClient(try JSONValue(json: line), into: &contents)

@@ -16,24 +16,24 @@ struct FieldIndex {
                 break
             }
             let row = rows.slots[next]
-            if let row { insert(row) }
+            if let row { insert(row, next) }
             next += 1
             if slice.isOver(after: row) { return isComplete }
         }
         return true
     }
 
-    mutating func apply(_ before: DocumentRow?, _ after: DocumentRow?) {
-        guard let slot = (before ?? after)?.slot, isComplete || slot < next else { return }
-        if let before {
+    mutating func apply(_ change: DocumentRows.Change) {
+        guard isComplete || change.slot < next else { return }
+        if let before = change.before {
             let value = value(before)
-            slots[value]?.remove(slot)
+            slots[value]?.remove(change.slot)
             if slots[value]?.isEmpty == true { slots[value] = nil }
         }
-        if let after { insert(after) }
+        if let after = change.after { insert(after, change.slot) }
     }
 
-    private mutating func insert(_ row: DocumentRow) { slots[value(row), default: []].insert(row.slot) }
+    private mutating func insert(_ row: DocumentRow, _ slot: Int) { slots[value(row), default: []].insert(slot) }
 
     private func value(_ row: DocumentRow) -> JSONValue { JSONOrder.identity(field.value(in: row.document)) }
 

@@ -85,17 +85,17 @@ final class MatchList {
     /// Returns nil when the list does not change.
     ///
     /// - Parameter elements: the cache for the document after the change.
-    func apply(_ before: DocumentRow?, _ after: DocumentRow?, _ elements: inout ArrayElements) -> Change? {
-        guard let slot = (before ?? after)?.slot, !isAhead(slot) else { return nil }
+    func apply(_ changed: DocumentRows.Change, _ elements: inout ArrayElements) -> Change? {
+        guard !isAhead(changed.slot) else { return nil }
         var change = Change()
-        if let before {
+        if let before = changed.before {
             let place = position(of: before, sortKey(of: before))
-            if rows.row(at: place) === before {
+            if let found = rows.row(at: place), found.document.isSame(as: before.document) {
                 change.removed = (before, rows.index(of: place))
                 rows.remove(at: place)
             }
         }
-        if let after, matches(after, &elements) {
+        if let after = changed.after, matches(after, &elements) {
             let sortKey = sortKey(of: after)
             let place = position(of: after, sortKey)
             change.inserted = (after, rows.index(of: place))

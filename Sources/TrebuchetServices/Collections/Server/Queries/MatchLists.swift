@@ -14,8 +14,7 @@ struct MatchLists {
 
     /// A change that some lists do not include yet.
     private struct UnappliedChange {
-        let before: DocumentRow?
-        let after: DocumentRow?
+        let change: DocumentRows.Change
         /// The numbers of these lists.
         var lists: [Int]
         var elements = ArrayElements()
@@ -102,17 +101,17 @@ struct MatchLists {
 
     /// Begins to apply a change; ``continueApplying(_:_:)`` must complete it before the next one, and before a scan.
     mutating func beginApplying(_ change: DocumentChange) {
-        let (before, after) = rows.apply(change)
+        guard let change = rows.apply(change) else { return }
         // By index, because a `for` loop would copy the value that is changed.
         var place = fields.startIndex
         while place != fields.endIndex {
-            fields.values[place].apply(before, after)
+            fields.values[place].apply(change)
             fields.formIndex(after: &place)
         }
         var touched: Set<Int> = []
-        if let before { index.find(before.document, &touched) }
-        if let after { index.find(after.document, &touched) }
-        unapplied = UnappliedChange(before: before, after: after, lists: Array(touched))
+        if let before = change.before { index.find(before.document, &touched) }
+        if let after = change.after { index.find(after.document, &touched) }
+        unapplied = UnappliedChange(change: change, lists: Array(touched))
     }
 
     /// Applies the change for a time slice, and calls `body` with the lists that it affects; returns true when all include it.
@@ -123,8 +122,8 @@ struct MatchLists {
         unapplied = nil
         while let number = change.lists.popLast() {
             guard let list = byNumber[number] else { continue }
-            if let change = list.apply(change.before, change.after, &change.elements) { body(list, change) }
-            if slice.isOver(after: change.after), !change.lists.isEmpty {
+            if let effect = list.apply(change.change, &change.elements) { body(list, effect) }
+            if slice.isOver(after: change.change.after), !change.lists.isEmpty {
                 unapplied = change
                 return false
             }

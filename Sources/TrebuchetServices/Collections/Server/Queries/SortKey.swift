@@ -3,11 +3,15 @@ internal import TrebuchetWire
 /// The beginning of a document's position in an order, as a number. Documents with different keys are in the order of the keys;
 /// those with the same key must be compared.
 struct SortKey: Comparable {
-    private let bits: UInt128
+    // Not one number, which would align a row with its key to 16 bytes.
+    private let high: UInt64
+    private let low: UInt64
 
-    init(_ bits: UInt128) { self.bits = bits }
+    init(_ bits: UInt128) { (high, low) = (UInt64(truncatingIfNeeded: bits >> 64), UInt64(truncatingIfNeeded: bits)) }
 
-    static func < (one: Self, other: Self) -> Bool { one.bits < other.bits }
+    static func < (one: Self, other: Self) -> Bool {
+        one.high == other.high ? one.low < other.low : one.high < other.high
+    }
 
     /// The bits of a value behind those of its kind.
     private static let valueBits = 125
