@@ -120,7 +120,7 @@ import TrebuchetTesting
             now += rest
             often.settle()
             // The next request starts with the whole value.
-            often.spend(bytes: 1 << 20)
+            often.charge(bytes: 1 << 20)
         }
         // About one per second, of 200.
         #expect((5...25).contains(made) && debts > 3 && often.pauses == 0, "\(made)")

@@ -86,7 +86,7 @@ distributed actor PatchedStateActor {
             }
             // Writes until the sockets between the two are full and stay full: the kernel may take output some time after a write.
             // What waits then may be as little as one state, as the newest update replaces those before.
-            var (times, settled, held) = (0, 0, 0)
+            var (times, settled, lastCount) = (0, 0, 0)
             while settled < 5, times < 2_000 {
                 let look = try await connected()
                 let now = look?["heldBytes"].count ?? 0
@@ -95,7 +95,7 @@ distributed actor PatchedStateActor {
                     for time in times..<times + 10 { try await write(time) }
                     times += 10
                 }
-                (settled, held) = (isFull && now == held ? settled + 1 : 0, now)
+                (settled, lastCount) = (isFull && now == lastCount ? settled + 1 : 0, now)
             }
             #expect(settled == 5)
             try await write(times)

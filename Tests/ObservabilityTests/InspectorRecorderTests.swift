@@ -252,14 +252,14 @@ import TrebuchetTesting
             }
             for number in 1...300 as ClosedRange<UInt64> { tell(number) }
             #expect(recorder.pauses == 1)
-            let noted = recorder.recordedEventCount
+            let countBefore = recorder.recordedEventCount
             var number: UInt64 = 301
-            let goesOn = await eventually {
+            let continues = await eventually {
                 tell(number)
                 number += 1
-                return recorder.recordedEventCount > noted
+                return recorder.recordedEventCount > countBefore
             }
-            #expect(goesOn)
+            #expect(continues)
             recorder.stop()
         }
     }

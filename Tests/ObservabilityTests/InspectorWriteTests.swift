@@ -73,7 +73,7 @@ import TrebuchetTesting
             await server.expose(BlockingCounter(actorSystem: server.actorSystem), as: "stuck")
         } _: { client, _, rig async throws in
             let stuck = try client.resolve(BlockingCounter.self, id: "stuck")
-            let held = Task { try await stuck.hold() }
+            let pendingCall = Task { try await stuck.hold() }
             await onThread { BlockingCounter.gate.began.wait() }
             var shown = ""
             // On a busy machine the connection may end before the response arrives.
@@ -82,7 +82,7 @@ import TrebuchetTesting
             #expect(InspectorRig.status(try await rig.answer("/inspect/calls")) == "200")
             #expect(try await rig.json("/inspect/actors")["all"].count == 2)
             BlockingCounter.gate.end.signal()
-            try await held.value
+            try await pendingCall.value
             #expect(try await rig.json("/inspect/actors/stuck")["states"].list.first?["value"].count == 1)
         }
     }

@@ -18,7 +18,7 @@ final class InspectedActor: @unchecked Sendable {
     private static let snapshotInterval = 25
     /// The number of versions recorded in addition to those shown, so that the base of the oldest shown version can be computed
     /// from a snapshot.
-    private static let surplus = 2 * snapshotInterval
+    private static let trimThreshold = 2 * snapshotInterval
     /// The maximum number of connections recorded as behind, for each stream.
     private static let maximumLag = 1_000
 
@@ -144,7 +144,7 @@ final class InspectedActor: @unchecked Sendable {
     }
 
     private func enforceLimits() {
-        while versions.count > Self.room + Self.surplus || retainedBytes > Self.maximumBytes && versions.count > 1 {
+        while versions.count > Self.room + Self.trimThreshold || retainedBytes > Self.maximumBytes && versions.count > 1 {
             let removed = versions.removeFirst()
             retainedBytes -= removed.retainedBytes
             completeSince = removed.time + 1

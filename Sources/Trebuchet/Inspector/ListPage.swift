@@ -115,7 +115,7 @@ extension TrebuchetServer {
         return .object([
             ("node", .text(nodes.node.name)), ("slots", .count(nodes.member.slotCount)),
             ("slotsTaken", .count(acquired)), ("slotsLost", .count(lost)),
-            ("engineProblem", .text(nodes.member.trouble?.message)),
+            ("engineProblem", .text(nodes.member.engineError?.message)),
             ("nodes", .list(nodes.member.liveNodes.map { .text($0.name) })),
             ("owners", .list(Self.owners(of: nodes))),
         ])

@@ -164,7 +164,7 @@ struct RecentCallBuffer {
     }
 
     /// Records that the method of a call has resolved or called an actor.
-    mutating func reach(_ number: UInt64, _ actor: String) {
+    mutating func recordActor(_ number: UInt64, _ actor: String) {
         let entry = self[number]
         let name = actor.prefix(bytes: Self.maximumNameLength)
         var details = entry.details

@@ -49,7 +49,7 @@ enum InspectCommand {
                         (actor["ready"].isTrue ? labels.map(\.1) : ["not loaded"]).joined(separator: ", "),
                     ])
                 }
-                return table.lines + [foot(shown, "actor", all: shown["all"].count)]
+                return table.lines + [footer(shown, "actor", all: shown["all"].count)]
             }
         })
 
@@ -92,7 +92,7 @@ enum InspectCommand {
                         labels.compactMap { $0 }.joined(separator: ", "),
                     ])
                 }
-                return table.lines + [foot(shown, "connection", all: shown["found"].count)]
+                return table.lines + [footer(shown, "connection", all: shown["found"].count)]
             }
         })
 
@@ -161,7 +161,7 @@ enum InspectCommand {
         for line in lines(try await inspector.fetchJSON(path, query)) { Console.print(LogLine.of(line)) }
     }
 
-    private static func foot(_ shown: LenientJSON, _ what: String, all: Int) -> String {
+    private static func footer(_ shown: LenientJSON, _ what: String, all: Int) -> String {
         let (page, pages, found) = (shown["page"].count, shown["pages"].count, shown["found"].count)
         return (found == all ? "" : "\(found) of ") + all.counted(what)
             + (pages > 1 ? "; page \(page) of 0 to \(pages - 1)" : "")
