@@ -89,7 +89,7 @@ distributed actor PatchedStateActor {
             var (times, settled, lastCount) = (0, 0, 0)
             while settled < 5, times < 2_000 {
                 let look = try await connected()
-                let now = look?["heldBytes"].count ?? 0
+                let now = look?["bufferedBytes"].count ?? 0
                 let isFull = look?["writable"].flag == false && now > 0
                 if !isFull {
                     for time in times..<times + 10 { try await write(time) }
@@ -104,7 +104,7 @@ distributed actor PatchedStateActor {
             #expect(version["skipped"].count == 0)
             let stuck = try await connected()
             // The kernel may have accepted more since, but not all.
-            #expect(stuck?["heldBytes"].count ?? 0 > 0)
+            #expect(stuck?["bufferedBytes"].count ?? 0 > 0)
             // The peer closes without having read any of that.
             peer = nil
             let fields = try await Self.ending(of: number, rig)

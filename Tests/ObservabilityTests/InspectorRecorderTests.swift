@@ -68,8 +68,8 @@ import TrebuchetTesting
             }
             let shown = try await rig.json("/inspect/calls?limit=2000")
             let last = try #require(shown["last"].count)
-            #expect(shown["kept"].count == 2_000)
-            #expect(shown["calls"].list.map { $0["place"].count } == (last - 1_999...last).reversed().map { $0 })
+            #expect(shown["retained"].count == 2_000)
+            #expect(shown["calls"].list.map { $0["number"].count } == (last - 1_999...last).reversed().map { $0 })
         }
     }
 

@@ -55,14 +55,14 @@ import TrebuchetTesting
             #expect(try await shelf.put("a") == 1)
             let number = try #require(
                 try await rig.json("/inspect/connections")["connections"].list.first?["connection"].count)
-            #expect(InspectorRig.status(try await post("/inspect/connections/\(number)/cut", rig)) == "200")
+            #expect(InspectorRig.status(try await post("/inspect/connections/\(number)/close", rig)) == "200")
             let isGone = try await eventually {
                 let left = try await rig.json("/inspect/connections")["connections"].list
                 return !left.contains { $0["connection"].count == number }
             }
             #expect(isGone)
-            #expect(InspectorRig.status(try await post("/inspect/connections/\(number)/cut", rig)) == "404")
-            #expect(InspectorRig.status(try await post("/inspect/connections/x/cut", rig)) == "400")
+            #expect(InspectorRig.status(try await post("/inspect/connections/\(number)/close", rig)) == "404")
+            #expect(InspectorRig.status(try await post("/inspect/connections/x/close", rig)) == "400")
         }
     }
 

@@ -132,7 +132,9 @@ import TrebuchetTesting
         }
         let number = peer.connection
         #expect(
-            descriptions == ["opened \(number) 127.0.0.1", "\(number) is ada", "\(number) is nobody", "closed \(number) true"])
+            descriptions == [
+                "opened \(number) 127.0.0.1", "\(number) is ada", "\(number) is nobody", "closed \(number) true",
+            ])
     }
 
     @Test("a server reports the start and the end of its shutdown, and then nothing more")

@@ -123,22 +123,25 @@ final class InspectorRecorder: Sendable {
 
     /// Returns the recordings of an actor, the newest version first.
     func versions(of actor: InspectedActor, _ query: ActorDetailQuery) -> InspectorJSON {
-        let (shown, chains, calls, count, followed, behind) = state.withLock { state in
+        let (shown, chains, calls, count, completeSince, behind) = state.withLock { state in
             var shown = Array(actor.versions.suffix(query.versions))
             let chains = query.wantsEarlier ? actor.chains(before: &shown) : nil
             return (
-                shown, chains, state.calls, actor.versions.count, actor.followed(showing: shown),
+                shown, chains, state.calls, actor.versions.count, actor.completeSince(showing: shown),
                 actor.blockedConnections
             )
         }
         let earlier = chains.map { chains in
             InspectorJSON.list(
-                chains.compactMap { json(of: $0, in: actor, cachesValue: query.versions == InspectedActor.room) })
+                chains.compactMap {
+                    json(of: $0, in: actor, cachesValue: query.versions == InspectedActor.versionLimit)
+                })
         }
         return .object(
             [
-                ("since", .integer(actor.since)), ("followed", followed.map { .integer($0) } ?? .null),
-                ("kept", .count(min(count, InspectedActor.room))), ("room", .count(InspectedActor.room)),
+                ("since", .integer(actor.since)), ("completeSince", completeSince.map { .integer($0) } ?? .null),
+                ("count", .count(min(count, InspectedActor.versionLimit))),
+                ("limit", .count(InspectedActor.versionLimit)),
                 ("versions", .list(shown.reversed().map { $0.json(calls, behind: behind[$0.stream]) })),
             ] + (earlier.map { [("earlier", $0)] } ?? []))
     }

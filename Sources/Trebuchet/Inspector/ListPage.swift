@@ -60,7 +60,7 @@ extension TrebuchetServer {
             ),
             ("versionsSkipped", .count(counts[.versionsSkipped])),
             ("subscribersBehind", .count(counts[.subscribersBlocked])),
-            ("heldBytes", .count(now.bufferedBytes)), ("heldLimitBytes", .count(now.bufferedLimit)),
+            ("bufferedBytes", .count(now.bufferedBytes)), ("bufferedLimitBytes", .count(now.bufferedLimit)),
             ("reactors", .list(now.reactors.map { Self.json($0) })),
         ]
         if let process = ProcessMetrics.read() {

@@ -10,7 +10,7 @@ struct InspectorClient: Sendable {
             "--url", "URL", "the link that 'serve --inspector' printed; it may contain the token after #token="),
         OptionSpec(
             "--token", "TOKEN",
-            "its token; visible to local users, so prefer TREBUCHET_INSPECTOR_TOKEN"),
+            "the token of the inspector; visible to local users, so prefer TREBUCHET_INSPECTOR_TOKEN"),
         CommandTimeout.option,
     ]
     /// The maximum size of a response in bytes; it contains a state of an actor.
