@@ -33,15 +33,20 @@ struct ImportedDocument {
         case (nil, .string(let text)?): name = text
         default: throw invalidMember("collection", "must be a collection name; or pass --into COLLECTION")
         }
-        guard case .object(let members)? = line["document"] else { throw invalidMember("document", "must be an object") }
+        guard case .object(let members)? = line["document"] else {
+            throw invalidMember("document", "must be an object")
+        }
         for name in members.names.sorted() where !Self.known.contains(name) {
             let hint = NearestMatch.find(name, in: Self.known).map { "did you mean '\($0)'?" }
-            throw invalidMember("document.\(name)", "is an unknown member; \(hint ?? "put application data into 'fields'")")
+            throw invalidMember(
+                "document.\(name)", "is an unknown member; \(hint ?? "put application data into 'fields'")")
         }
         guard let id = members["id"].flatMap(AnyDocument.id) else {
             throw invalidMember("document.id", "must be a string or an integer")
         }
-        guard case .object(var fields)? = members["fields"] else { throw invalidMember("document.fields", "must be an object") }
+        guard case .object(var fields)? = members["fields"] else {
+            throw invalidMember("document.fields", "must be an object")
+        }
         // Readers see the id among the fields; a hand-written line may omit it there.
         if fields["id"] == nil { fields["id"] = members["id"] }
         guard let inFields = fields["id"].flatMap(AnyDocument.id), inFields == id else {

@@ -21,8 +21,8 @@ enum ServeCommand {
             OptionSpec("--tls-client-ca", "FILE", "require client certificates of these authorities"),
             OptionSpec(
                 "--origins", "LIST",
-                "admitted origins of web pages: http://localhost:3000,https://app.example, or * for all (those of the server "
-                    + "itself)"),
+                "allowed origins of web pages: http://localhost:3000,https://app.example, or * for all (the server's host "
+                    + "and port)"),
             OptionSpec(
                 "--trusted-proxies", "LIST",
                 "addresses and ranges whose X-Forwarded-For is trusted: 127.0.0.1,10.0.0.0/8 (none)"),
