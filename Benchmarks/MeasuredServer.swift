@@ -42,13 +42,13 @@ struct MeasuredServer {
     ///
     /// - Parameter cores: the cores that it may use; nil for all.
     init(command: [String], cores: [Int]? = nil) throws {
-        guard let pipe = Pipe(), let life = Pipe() else {
+        guard let pipe = Pipe(), let lifetimePipe = Pipe() else {
             throw UsageError("pipe: \(String(cString: strerror(errno)))")
         }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         posix_spawn_file_actions_adddup2(&actions, pipe.writeEnd, STDOUT_FILENO)
-        posix_spawn_file_actions_adddup2(&actions, life.readEnd, STDIN_FILENO)
+        posix_spawn_file_actions_adddup2(&actions, lifetimePipe.readEnd, STDIN_FILENO)
         defer { posix_spawn_file_actions_destroy(&actions) }
         var words: [UnsafeMutablePointer<CChar>?] =
             (["trebuchet"] + command).map { $0.withCString { strdup($0) } } + [nil]
@@ -65,7 +65,7 @@ struct MeasuredServer {
         defer { free(mark) }
         variables += [mark, nil]
         let status = posix_spawn(&pid, "/proc/self/exe", &actions, nil, &words, &variables)
-        close(life.readEnd)
+        close(lifetimePipe.readEnd)
         guard status == 0 else { throw UsageError("starting a server: \(String(cString: strerror(status)))") }
         // Before it starts other threads, which inherit the setting.
         if let cores { Cores.keep(pid, on: cores) }
@@ -82,7 +82,7 @@ struct MeasuredServer {
         }
         self.url = String(url)
         process = ServerProcess(pid: pid)
-        child = ServerChild(pid, input: life.writeEnd)
+        child = ServerChild(pid, input: lifetimePipe.writeEnd)
     }
 
     /// Returns the process, for a benchmark that requires it.

@@ -43,16 +43,17 @@ package struct CallRounds {
     /// separate cores if there are two.
     func run() async throws -> BenchReport {
         let cores = Cores.ofProcess
-        let apart = cores.count > 1
-        if apart, call != .crossing { Cores.keepThisProcess(on: Array(cores.dropFirst())) }
-        defer { if apart { Cores.keepThisProcess(on: cores) } }
+        let usesSeparateCores = cores.count > 1
+        if usesSeparateCores, call != .crossing { Cores.keepThisProcess(on: Array(cores.dropFirst())) }
+        defer { if usesSeparateCores { Cores.keepThisProcess(on: cores) } }
         var (echoes, echoCosts, calls) = ([Double](), [Double](), [Double]())
         var (costs, costsAtHome) = ([Double](), [Double]())
         for _ in 0..<rounds {
-            let echo = try await echo(apart ? [cores[0]] : nil)
+            let echo = try await echo(usesSeparateCores ? [cores[0]] : nil)
             echoes.append(echo.rate)
             echoCosts.append(echo.cost)
-            let (rate, cost) = try await measure(reactors: call == .crossing ? 2 : 1, apart ? [cores[0]] : nil)
+            let (rate, cost) = try await measure(
+                reactors: call == .crossing ? 2 : 1, usesSeparateCores ? [cores[0]] : nil)
             calls.append(rate)
             costs.append(cost)
             if call == .crossing { costsAtHome.append(try await measure(reactors: 1, nil).cost) }

@@ -48,7 +48,7 @@ struct ClusterLoad {
         var logs: [(ClusterLog, SlotLease)] = []
         for writer in 0..<writers {
             let log = ClusterLog("log-\(writer)")
-            guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(3_600))
+            guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, duration: .seconds(3_600))
             else { throw UsageError("\(log.slot) has another owner") }
             logs.append((log, lease))
         }

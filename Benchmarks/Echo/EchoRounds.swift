@@ -31,10 +31,10 @@ struct EchoRounds {
     /// cores if there are two.
     func run() async throws -> BenchReport {
         let cores = Cores.ofProcess
-        let apart = cores.count > 1
-        if apart { Cores.keepThisProcess(on: Array(cores.dropFirst())) }
-        defer { if apart { Cores.keepThisProcess(on: cores) } }
-        let core = apart ? [cores[0]] : nil
+        let usesSeparateCores = cores.count > 1
+        if usesSeparateCores { Cores.keepThisProcess(on: Array(cores.dropFirst())) }
+        defer { if usesSeparateCores { Cores.keepThisProcess(on: cores) } }
+        let core = usesSeparateCores ? [cores[0]] : nil
         var (bare, plain, secure) = (EchoMeasurements(), EchoMeasurements(), EchoMeasurements())
         for _ in 0..<rounds {
             bare.add(try await measure(["bare-echo"], BareLoad.Exchange(size: size), core))

@@ -28,10 +28,10 @@ struct FanoutRounds {
 
     func run() async throws -> BenchReport {
         let cores = Cores.ofProcess
-        let apart = cores.count > 1
-        if apart { Cores.keepThisProcess(on: Array(cores.dropFirst())) }
-        defer { if apart { Cores.keepThisProcess(on: cores) } }
-        let core = apart ? [cores[0]] : nil
+        let usesSeparateCores = cores.count > 1
+        if usesSeparateCores { Cores.keepThisProcess(on: Array(cores.dropFirst())) }
+        defer { if usesSeparateCores { Cores.keepThisProcess(on: cores) } }
+        let core = usesSeparateCores ? [cores[0]] : nil
         var (ours, bare) = (Measurements(), Measurements())
         var bytes = 0
         for _ in 0..<rounds {

@@ -108,7 +108,7 @@ struct LargeCollectionLoad {
         private let watching: Task<Void, Never>
 
         init(_ server: MeasuredServer, _ data: String, _ group: ReactorGroup) async throws {
-            admin = AdminClient(link: try .connect(to: AdminSocket.path(besideData: data)))
+            admin = AdminClient(link: try .connect(to: AdminSocket.path(forData: data)))
             peer = try await ServicePeer.connect(to: server.url, group)
             let (watch, other) = (Watch(), try await ServicePeer.connect(to: server.url, group))
             self.watch = watch

@@ -89,12 +89,12 @@ struct DeclarationIndex {
     /// - Parameter elsewhere: whether modules count that the file does not import.
     func find(_ name: String, from file: SourceFile, elsewhere: Bool) -> LookupResult {
         let all = (topLevel[name] ?? []).filter { !$0.isFilePrivate || $0.file.path == file.path }
-        let circles: [(DeclaredType) -> Bool] = [
+        let scopes: [(DeclaredType) -> Bool] = [
             { $0.isFilePrivate }, { $0.file.module == file.module }, { file.imports.contains($0.file.module) },
             { _ in elsewhere },
         ]
-        for circle in circles {
-            let found = all.filter(circle)
+        for scope in scopes {
+            let found = all.filter(scope)
             if found.count == 1 { return .type(found[0]) }
             if found.count > 1 { return .several(found) }
         }

@@ -67,7 +67,7 @@ struct SchemaWriter {
             }
             members += [("kind", .string("union")), ("cases", .array(values))]
         case .id(let raw): members += [("kind", .string("id")), ("rawValue", type(raw))]
-        case .custom(let text): members += [("kind", .string("told")), ("typeScript", .string(text))]
+        case .custom(let text): members += [("kind", .string("custom")), ("typeScript", .string(text))]
         }
         return .object(members)
     }

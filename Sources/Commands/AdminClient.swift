@@ -24,7 +24,7 @@ package struct AdminClient {
         defer { CommandTimeout.current?.stop() }
         switch (arguments.string("--data"), arguments.string("--admin-socket")) {
         case (_, let path?): link = try .connect(to: path)
-        case (let file?, nil): link = try .connect(to: AdminSocket.path(besideData: file))
+        case (let file?, nil): link = try .connect(to: AdminSocket.path(forData: file))
         case (nil, nil): throw UsageError("the server is missing: pass its --data FILE or --admin-socket PATH")
         }
     }

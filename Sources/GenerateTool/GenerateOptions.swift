@@ -12,8 +12,8 @@ struct GenerateOptions {
           --output FILE         output file (standard output)
           --check               write nothing; exit with 1 if FILE differs from the output
           --runtime SPECIFIER   import specifier of the client library (./trebuchet.js)
-          --bigint              map Int64 and UInt64 to bigint unless a comment differs
-          --define NAME         #if NAME holds; repeatable
+          --bigint              map Int64 and UInt64 to bigint unless a comment overrides it
+          --define NAME         treat #if NAME as true; repeatable
           --help                print this help and exit
         """
 

@@ -97,11 +97,11 @@ public final class ConcurrencyLimiter: Sendable {
     }
 
     private func release() {
-        let heir = permits.withLock { permits in
-            let heir = permits.popFirst()
-            if heir == nil { permits.free += 1 }
-            return heir
+        let next = permits.withLock { permits in
+            let next = permits.popFirst()
+            if next == nil { permits.free += 1 }
+            return next
         }
-        heir?.resume(returning: true)
+        next?.resume(returning: true)
     }
 }

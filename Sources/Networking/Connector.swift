@@ -64,7 +64,7 @@ private final class ConnectRace: @unchecked Sendable {
         guard !isFinished else { return continuation.resume(throwing: CancellationError()) }
         self.continuation = continuation
         limit = reactor.schedule(after: timeout) { self.timeOut() }
-        if let addresses { return found(addresses) }
+        if let addresses { return didResolve(addresses) }
         let (host, port, reactor) = (host, port, reactor)
         // `getaddrinfo` blocks and cannot be cancelled.
         startThread {
@@ -73,14 +73,14 @@ private final class ConnectRace: @unchecked Sendable {
             }
             reactor.execute {
                 switch result {
-                case .success(let addresses): self.found(addresses)
+                case .success(let addresses): self.didResolve(addresses)
                 case .failure(let error): self.finish(.failure(error))
                 }
             }
         }
     }
 
-    private func found(_ addresses: [SocketAddress]) {
+    private func didResolve(_ addresses: [SocketAddress]) {
         guard !isFinished else { return }
         waiting = addresses.alternatingFamilies[...]
         startNext()

@@ -27,14 +27,15 @@ package final class Listener: Sendable {
     ///
     /// - Parameters:
     ///   - reservedDescriptors: the number of descriptors to leave free: while fewer are free, new connections wait.
-    ///   - onScarcity: called on a reactor each time that connections start to wait for descriptors.
+    ///   - onDescriptorExhaustion: called on a reactor each time that connections start to wait for descriptors.
     package static func bind(
         host: String, port: Int, reactors: [Reactor], reservedDescriptors: Int = 0,
-        onScarcity: (@Sendable () -> Void)? = nil, onAccept: @escaping @Sendable (ByteChannel) -> Void
+        onDescriptorExhaustion: (@Sendable () -> Void)? = nil, onAccept: @escaping @Sendable (ByteChannel) -> Void
     ) throws(TransportError) -> Listener {
         let wanted = try SocketAddress.resolve(host: host, port: port, forListening: true)
         return try bind(
-            to: wanted, reactors: reactors, reservedDescriptors: reservedDescriptors, onScarcity: onScarcity,
+            to: wanted, reactors: reactors, reservedDescriptors: reservedDescriptors,
+            onDescriptorExhaustion: onDescriptorExhaustion,
             onAccept: onAccept)
     }
 
@@ -43,13 +44,13 @@ package final class Listener: Sendable {
     /// - Parameter wanted: at least one address, all with the same port.
     static func bind(
         to wanted: [SocketAddress], reactors: [Reactor], reservedDescriptors: Int = 0,
-        onScarcity: (@Sendable () -> Void)? = nil, onAccept: @escaping @Sendable (ByteChannel) -> Void
+        onDescriptorExhaustion: (@Sendable () -> Void)? = nil, onAccept: @escaping @Sendable (ByteChannel) -> Void
     ) throws(TransportError) -> Listener {
         let (addresses, sockets) = try open(wanted, count: reactors.count)
         let acceptors = sockets.enumerated().map { index, socket in
             Acceptor(
                 socket, on: reactors[index % reactors.count], reservedDescriptors: reservedDescriptors,
-                onScarcity: onScarcity,
+                onDescriptorExhaustion: onDescriptorExhaustion,
                 onAccept: onAccept)
         }
         for acceptor in acceptors { acceptor.start() }
@@ -164,7 +165,7 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
     private let socket: Socket
     private let reactor: Reactor
     private let reservedDescriptors: Int
-    private let onScarcity: (@Sendable () -> Void)?
+    private let onDescriptorExhaustion: (@Sendable () -> Void)?
     private let onAccept: @Sendable (ByteChannel) -> Void
     /// A connection that was accepted with too few free descriptors; it waits until there are more.
     private var waiting: Socket?
@@ -172,13 +173,14 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
     private var isWatched = false
 
     init(
-        _ socket: Socket, on reactor: Reactor, reservedDescriptors: Int, onScarcity: (@Sendable () -> Void)?,
+        _ socket: Socket, on reactor: Reactor, reservedDescriptors: Int,
+        onDescriptorExhaustion: (@Sendable () -> Void)?,
         onAccept: @escaping @Sendable (ByteChannel) -> Void
     ) {
         self.socket = socket
         self.reactor = reactor
         self.reservedDescriptors = reservedDescriptors
-        self.onScarcity = onScarcity
+        self.onDescriptorExhaustion = onDescriptorExhaustion
         self.onAccept = onAccept
     }
 
@@ -206,7 +208,7 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
             // Duplicates the descriptor, which yields the lowest free number.
             let probe = fcntl(waiting.descriptor, F_DUPFD_CLOEXEC, 0)
             if probe >= 0 { close(probe) }
-            guard probe >= 0, !isScarce(probe) else { return pauseAccepting() }
+            guard probe >= 0, !isBelowReserve(probe) else { return pauseAccepting() }
             self.waiting = nil
             onAccept(ByteChannel(waiting, on: reactor))
         }
@@ -225,7 +227,7 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
     }
 
     /// Returns whether so few descriptors are left that they are reserved. The system assigns the lowest free number.
-    private func isScarce(_ descriptor: Int32) -> Bool {
+    private func isBelowReserve(_ descriptor: Int32) -> Bool {
         guard reservedDescriptors > 0 else { return false }
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return false }
@@ -235,7 +237,7 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
 
     /// Pauses accepting. New connections wait in the kernel; existing ones are not affected.
     private func pauseAccepting() {
-        onScarcity?()
+        onDescriptorExhaustion?()
         unwatch()
         reactor.schedule(after: Self.pause) { self.watch() }
     }
@@ -247,7 +249,7 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
             if slice.isCheckDue(), slice.isUsedUp(lastClockReading: &reactor.lastClockReading) { return }
             let (accepted, error) = socket.accept()
             if let accepted {
-                if isScarce(accepted.descriptor) {
+                if isBelowReserve(accepted.descriptor) {
                     waiting = accepted
                     return pauseAccepting()
                 }

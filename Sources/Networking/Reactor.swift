@@ -206,7 +206,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     // MARK: The loop
 
     private func start() {
-        precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")
+        precondition(OpenSSL.isInitialized, "OpenSSL initialization failed")
         let ready = ThreadSemaphore()
         let context = Unmanaged.passRetained(ThreadStartContext(reactor: self, ready: ready)).toOpaque()
         var created = pthread_t()

@@ -1,11 +1,11 @@
 internal import Transports
 
 extension ActivityLabel {
-    static let sockets = immortal("reading from connections")
-    static let line = immortal("resuming connections with more input")
-    static let jobs = immortal("tasks, actors and work sent from other threads")
-    static let timers = immortal("timers")
-    static let endOfTurn = immortal("sending output at the end of a turn")
+    static let sockets = permanent("reading from connections")
+    static let line = permanent("resuming connections with more input")
+    static let jobs = permanent("tasks, actors and work sent from other threads")
+    static let timers = permanent("timers")
+    static let endOfTurn = permanent("sending output at the end of a turn")
 }
 
 /// A turn of a reactor that took too long.

@@ -26,7 +26,7 @@ final class Watchdog: Sendable {
     }
 
     private let added = Mutex<(reactors: [Reactor], isStarted: Bool)>(([], false))
-    let isResting = Atomic<Bool>(false)
+    let isSleeping = Atomic<Bool>(false)
     private let wakeSignal = ThreadSemaphore()
 
     func watch(_ reactor: Reactor) {
@@ -42,12 +42,12 @@ final class Watchdog: Sendable {
     /// So either the reactor sees that the watchdog sleeps, or the watchdog sees the pulse.
     @inline(__always)
     func turnDidStart() {
-        if isResting.load(ordering: .sequentiallyConsistent) { wake() }
+        if isSleeping.load(ordering: .sequentiallyConsistent) { wake() }
     }
 
     @inline(never)
     private func wake() {
-        if isResting.exchange(false, ordering: .sequentiallyConsistent) { wakeSignal.signal() }
+        if isSleeping.exchange(false, ordering: .sequentiallyConsistent) { wakeSignal.signal() }
     }
 
     private func loop() {
@@ -60,7 +60,7 @@ final class Watchdog: Sendable {
             quietChecks = isQuiet ? quietChecks + 1 : 0
             guard quietChecks >= Self.checksBeforeSleep else { continue }
             quietChecks = 0
-            isResting.store(true, ordering: .sequentiallyConsistent)
+            isSleeping.store(true, ordering: .sequentiallyConsistent)
             if !checkProgress(&seen) { wake() }
             // The thread that ends the sleep signals once.
             wakeSignal.wait()

@@ -31,7 +31,7 @@ struct HTTPClientResponseReader {
         guard let (head, length) = head else { return nil }
         let body = bytes[length...]
         switch try framing(head) {
-        case .chunked: return try Self.unchunked(body).map { reply(head, $0) }
+        case .chunked: return try Self.decodeChunked(body).map { reply(head, $0) }
         case .count(let count): return body.count >= count ? reply(head, Array(body.prefix(count))) : nil
         case .end: return nil
         }
@@ -86,7 +86,7 @@ struct HTTPClientResponseReader {
     }
 
     /// Decodes a chunked body. Returns nil while it is incomplete.
-    private static func unchunked(_ coded: ArraySlice<UInt8>) throws(FetchError) -> [UInt8]? {
+    private static func decodeChunked(_ coded: ArraySlice<UInt8>) throws(FetchError) -> [UInt8]? {
         var rest = coded
         var body: [UInt8] = []
         while true {

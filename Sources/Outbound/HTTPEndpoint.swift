@@ -24,10 +24,10 @@ package struct HTTPEndpoint: Sendable, Equatable, CustomStringConvertible {
     package var isRoot: Bool { target == "/" }
 
     /// The URL for logs, without its query, which may contain a key.
-    package var shown: String { Self.shown(description) }
+    package var withoutQuery: String { Self.withoutQuery(description) }
 
     /// Returns the URL without its query, user name and password.
-    private static func shown(_ text: String) -> String {
+    private static func withoutQuery(_ text: String) -> String {
         let address = text.prefix { $0 != "?" && $0 != "#" }
         guard let at = address.lastIndex(of: "@") else { return address.prefix(bytes: 256) }
         return "…" + address[at...].prefix(bytes: 256)
@@ -35,17 +35,17 @@ package struct HTTPEndpoint: Sendable, Equatable, CustomStringConvertible {
 
     /// Parses a URL.
     ///
-    /// - Parameter plainAnywhere: accepts `http:` to other machines, for data that is not secret in trusted networks.
-    package init(_ text: String, plainAnywhere: Bool = false) throws(FetchError) {
+    /// - Parameter allowsPlaintext: accepts `http:` to other machines, for data that is not secret in trusted networks.
+    package init(_ text: String, allowsPlaintext: Bool = false) throws(FetchError) {
         let problem = FetchError(
-            "'\(Self.shown(text))' is not an "
-                + (plainAnywhere ? "http or https URL" : "https URL; http is allowed only to this machine"))
+            "'\(Self.withoutQuery(text))' is not an "
+                + (allowsPlaintext ? "http or https URL" : "https URL; http is allowed only to this machine"))
         let scheme = text.prefix { $0 != ":" }.lowercased()
         guard scheme == "https" || scheme == "http", text.utf8.count <= 2048 else { throw problem }
         // The forms are the same except for the scheme.
         let rest = text.dropFirst(scheme.count)
         guard let parts = try? WebSocketURL((scheme == "https" ? "wss" : "ws") + rest) else { throw problem }
-        guard plainAnywhere || parts.isSecure || Self.isThisMachine(parts.host) else { throw problem }
+        guard allowsPlaintext || parts.isSecure || Self.isThisMachine(parts.host) else { throw problem }
         self.parts = parts
         description = text
     }

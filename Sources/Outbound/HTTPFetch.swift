@@ -7,7 +7,7 @@ internal import WebSockets
 /// redirect.
 package enum HTTPFetch {
     /// The default maximum size of a response in bytes.
-    package static let maximumAnswerLength = 256 << 10
+    package static let maximumResponseSize = 256 << 10
     /// The time limit for connecting, and again for the request until the last byte of the response.
     package static let timeout = Duration.seconds(10)
 
@@ -16,12 +16,12 @@ package enum HTTPFetch {
     /// - Parameters:
     ///   - trust: the trust settings for `https:`. Default: the roots of the system.
     ///   - bearer: a token for the `Authorization` field, without line breaks.
-    ///   - longest: the maximum size of the response in bytes; a larger response is an error.
+    ///   - maximumSize: the maximum size of the response in bytes; a larger response is an error.
     package static func get(
         _ address: HTTPEndpoint, trust: TLSClientSettings = TLSClientSettings(), bearer: String? = nil,
-        longest: Int = maximumAnswerLength
+        maximumSize: Int = maximumResponseSize
     ) async throws -> HTTPClientResponse {
-        try await sendRequest(address, "GET", body: nil, bearer: bearer, longest, trust, timeout)
+        try await sendRequest(address, "GET", body: nil, bearer: bearer, maximumSize, trust, timeout)
     }
 
     /// Posts a JSON document.
@@ -31,11 +31,11 @@ package enum HTTPFetch {
         _ json: [UInt8], to address: HTTPEndpoint, trust: TLSClientSettings = TLSClientSettings(),
         patience: Duration = timeout
     ) async throws -> HTTPClientResponse {
-        try await sendRequest(address, "POST", body: json, bearer: nil, maximumAnswerLength, trust, patience)
+        try await sendRequest(address, "POST", body: json, bearer: nil, maximumResponseSize, trust, patience)
     }
 
     private static func sendRequest(
-        _ address: HTTPEndpoint, _ method: String, body: [UInt8]?, bearer: String?, _ longest: Int,
+        _ address: HTTPEndpoint, _ method: String, body: [UInt8]?, bearer: String?, _ maximumSize: Int,
         _ trust: TLSClientSettings, _ patience: Duration
     ) async throws -> HTTPClientResponse {
         let reactor = ReactorGroup.client
@@ -44,7 +44,7 @@ package enum HTTPFetch {
         if address.isSecure { try channel.secure(with: TLSContext.client(trust), host: address.host) }
         return try await withCheckedThrowingContinuation { continuation in
             reactor.execute {
-                HTTPClientRequest(address, method, body, bearer, longest, continuation).start(channel, patience)
+                HTTPClientRequest(address, method, body, bearer, maximumSize, continuation).start(channel, patience)
             }
         }
     }
@@ -61,13 +61,13 @@ private final class HTTPClientRequest: ByteChannelDelegate {
     private var timer: LoopTimer?
 
     init(
-        _ address: HTTPEndpoint, _ method: String, _ body: [UInt8]?, _ bearer: String?, _ longest: Int,
+        _ address: HTTPEndpoint, _ method: String, _ body: [UInt8]?, _ bearer: String?, _ maximumSize: Int,
         _ continuation: CheckedContinuation<HTTPClientResponse, any Error>
     ) {
         (self.method, self.body) = (method, body)
         self.address = address
         self.bearer = bearer
-        reader = HTTPClientResponseReader(limit: longest)
+        reader = HTTPClientResponseReader(limit: maximumSize)
         self.continuation = continuation
     }
 

@@ -7,7 +7,7 @@ public final class StateRelay<Value: Sendable>: Sendable {
     @usableFromInline let monitor: Monitor<VersionedValue<Value>>
 
     /// An object that lives as long as the relay, for example the source of its values.
-    @usableFromInline let companion: (any AnyObject & Sendable)?
+    @usableFromInline let retainedObject: (any AnyObject & Sendable)?
 
     /// Creates a relay.
     ///
@@ -15,13 +15,13 @@ public final class StateRelay<Value: Sendable>: Sendable {
     @inlinable
     public init(_ value: Value) {
         monitor = Monitor(VersionedValue(value))
-        companion = nil
+        retainedObject = nil
     }
 
-    /// Creates a relay that keeps `companion` alive.
-    package init(_ value: Value, keeping companion: any AnyObject & Sendable) {
+    /// Creates a relay that keeps `retainedObject` alive.
+    package init(_ value: Value, keeping retainedObject: any AnyObject & Sendable) {
         monitor = Monitor(VersionedValue(value))
-        self.companion = companion
+        self.retainedObject = retainedObject
     }
 
     deinit { finish() }

@@ -6,7 +6,7 @@ package final class ActivityLabel: Sendable {
     private init(_ text: String) { self.text = text }
 
     /// Returns a label that lives as long as the process. Create one for each method of a type, not for each call.
-    package static func immortal(_ text: String) -> ActivityLabel {
+    package static func permanent(_ text: String) -> ActivityLabel {
         let label = ActivityLabel(text)
         _ = Unmanaged.passRetained(label)
         return label

@@ -80,7 +80,7 @@ package enum CommandLineTool {
             }
             exit(1)
         } catch {
-            Console.error("trebuchet \(command.name): \(LogLine.of("\(error)"))")
+            Console.error("trebuchet \(command.name): \(ErrorHint.text(error, of: command.name))")
             exit(1)
         }
     }

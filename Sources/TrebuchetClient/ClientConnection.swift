@@ -14,7 +14,7 @@ protocol ClientConnectionDelegate: AnyObject {
     /// Called before the user closes the client.
     func connectionWillClose()
     /// Called when the client stops trying to connect until the user requests it again.
-    func connectionGivenUp(_ error: TransportError)
+    func connectionAbandoned(_ error: TransportError)
 }
 
 /// Keeps a client connected: it performs the effects of its state machine.
@@ -188,7 +188,7 @@ final class ClientConnection: @unchecked Sendable {
             waiting = []
             hasOnlyWaiters = false
             for waiter in failed { waiter.finish(error) }
-            delegate?.connectionGivenUp(error)
+            delegate?.connectionAbandoned(error)
         }
     }
 

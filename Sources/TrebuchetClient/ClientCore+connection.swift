@@ -16,7 +16,7 @@ extension ClientCore: ClientConnectionDelegate {
         // The new connection may lead to another server.
         advertisedMessageSize = .max
         peerNumber.store(HandshakeField.server(ofSession: link.callSession), ordering: .relaxed)
-        greet(over: link)
+        introduceClient(over: link)
         // Streams first, so that a client that calls and observes receives the changes made by its calls.
         for (number, mode) in streams.restartAll() { startStream(number, mode) }
         for call in pending.values.filter({ $0.connection == 0 }).sorted(by: { $0.number < $1.number }) {
@@ -68,7 +68,7 @@ extension ClientCore: ClientConnectionDelegate {
 
     var needsConnection: Bool { !pending.isEmpty || streams.count > 0 }
 
-    func connectionGivenUp(_ error: TransportError) {
+    func connectionAbandoned(_ error: TransportError) {
         let failure = TrebuchetError(.unavailable, error.message)
         for call in pending.values where call.connection == 0 {
             guard call.isUnsent else {

@@ -4,7 +4,7 @@ internal import TrebuchetWire
 /// Calls of the server to client actors.
 extension ClientCore: InboundCallHost {
     /// Requests the server's limits, and sends the client's identity if it has exported actors.
-    func greet(over link: any ClientLink) {
+    func introduceClient(over link: any ClientLink) {
         let identity = exportedActors.identity
         if identity != nil { introducedOver = linkNumber }
         link.send(OutgoingMessage.hello(client: identity))
@@ -12,7 +12,7 @@ extension ClientCore: InboundCallHost {
 
     /// Sends the client's identity, once it has exported an actor.
     func sendHello(over link: any ClientLink) {
-        if exportedActors.identity != nil { greet(over: link) }
+        if exportedActors.identity != nil { introduceClient(over: link) }
     }
 
     var callsFromServer: Int { options.callsFromServer }

@@ -159,7 +159,7 @@ final class ClientCore: @unchecked Sendable {
         pending[call.number] = call
         if call.deadline < deadlineTimerTime { scheduleDeadlineCheck(call.deadline) }
         guard let link, !isServerDraining else { return }
-        guard outboundCalls.isEmpty, outboundCalls.hasRoom(for: call, beside: streams.startingCount) else {
+        guard outboundCalls.isEmpty, outboundCalls.hasRoom(for: call, startingStreams: streams.startingCount) else {
             return outboundCalls.enqueue(call)
         }
         send(call, over: link)
@@ -168,7 +168,7 @@ final class ClientCore: @unchecked Sendable {
     /// Sends waiting calls, as far as the limits allow.
     func sendNext() {
         guard !outboundCalls.isEmpty, let link, !isServerDraining else { return }
-        while let call = outboundCalls.next(beside: streams.startingCount) { send(call, over: link) }
+        while let call = outboundCalls.next(startingStreams: streams.startingCount) { send(call, over: link) }
     }
 
     /// The maximum size of a sent message, in bytes.
@@ -272,14 +272,14 @@ final class ClientCore: @unchecked Sendable {
             }
             _ = removePendingCall(number)
             sendCancellation(of: call)
-            finish(call, .failure(TrebuchetError(.timeout, lateness(of: call))))
+            finish(call, .failure(TrebuchetError(.timeout, timeoutMessage(of: call))))
         }
         sendNext()
         deadlineTimerTime = .max
         if next != .max { scheduleDeadlineCheck(next) }
     }
 
-    private func lateness(of call: PendingCall) -> String {
+    private func timeoutMessage(of call: PendingCall) -> String {
         guard call.isUnsent else { return "\(call.name) had no response before its deadline" }
         return "\(call.name) was not sent before its deadline: \(waitingReason(of: call))"
     }

@@ -194,7 +194,7 @@ package struct ConnectionMachine: Sendable {
         lastError = lastError ?? error
         // The next step was decided at `goAway`.
         if lost.isDraining { return [] }
-        resetAttempts(ifLasted: lost, now)
+        resetAttempts(ifStable: lost, now)
         failures += 1
         return retry(random)
     }
@@ -205,7 +205,7 @@ package struct ConnectionMachine: Sendable {
         guard let connection, connection.number == number, !connection.isDraining else { return [] }
         self.connection?.isDraining = true
         // A server that drains every connection immediately counts as a failing one.
-        if !resetAttempts(ifLasted: connection, now) { failures += 1 }
+        if !resetAttempts(ifStable: connection, now) { failures += 1 }
         // The delay refers to that server; other addresses are available now.
         guard addresses == 1 else { return retry(random) }
         return retry(random, notBefore: min(delay, Self.maximumAbsence), forServer: true)
@@ -252,8 +252,8 @@ package struct ConnectionMachine: Sendable {
     private mutating func retry(
         _ random: Double, notBefore floor: Duration = .zero, forServer: Bool = false
     ) -> [Effect] {
-        let mayGoOn = hasBeenConnected || policy.retriesFirstConnection || attempts < addresses
-        guard mayGoOn, attempts < policy.maximumAttempts ?? .max else { return [] }
+        let mayRetry = hasBeenConnected || policy.retriesFirstConnection || attempts < addresses
+        guard mayRetry, attempts < policy.maximumAttempts ?? .max else { return [] }
         attempts += 1
         lastNumber += 1
         attempt = .waiting(lastNumber, forServer: forServer)
@@ -262,7 +262,7 @@ package struct ConnectionMachine: Sendable {
     }
 
     @discardableResult
-    private mutating func resetAttempts(ifLasted connection: Connection, _ now: UInt64) -> Bool {
+    private mutating func resetAttempts(ifStable connection: Connection, _ now: UInt64) -> Bool {
         guard now >= connection.since &+ policy.resetAfter.nanoseconds else { return false }
         attempts = 0
         failures = 0

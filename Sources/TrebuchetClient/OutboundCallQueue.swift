@@ -23,7 +23,7 @@ struct OutboundCallQueue {
     /// Returns whether a call may be sent now.
     ///
     /// - Parameter startingStreams: the number of streams that have not started; the server may count them too.
-    func hasRoom(for call: PendingCall, beside startingStreams: Int) -> Bool {
+    func hasRoom(for call: PendingCall, startingStreams: Int) -> Bool {
         // One call at a time may always be sent, whatever the limits.
         if underWay == 0 { return true }
         return underWay < terms.callsPerConnection - min(startingStreams, terms.callsPerConnection - 1)
@@ -43,10 +43,10 @@ struct OutboundCallQueue {
     mutating func enqueue(_ call: PendingCall) { waiting.append(call) }
 
     /// Dequeues the first waiting call if the limits allow it.
-    mutating func next(beside startingStreams: Int) -> PendingCall? {
+    mutating func next(startingStreams: Int) -> PendingCall? {
         while first < waiting.count {
             let call = waiting[first]
-            guard call.isOver || hasRoom(for: call, beside: startingStreams) else { return nil }
+            guard call.isOver || hasRoom(for: call, startingStreams: startingStreams) else { return nil }
             first += 1
             if first == waiting.count {
                 waiting.removeAll(keepingCapacity: waiting.count <= 1_024)

@@ -12,7 +12,7 @@ struct RetryableCall {
     private enum Sending {
         case never
         /// Sent to a server that records no responses.
-        case unkept
+        case unrecorded
         /// Sent over the connection with this name.
         case recorded(session: String)
     }
@@ -50,8 +50,8 @@ struct RetryableCall {
         let isRepeat = isSent
         switch (first, session) {
         case (.never, let session?): first = .recorded(session: session)
-        case (.never, nil): first = .unkept
-        case (.unkept, _), (.recorded, nil): return nil
+        case (.never, nil): first = .unrecorded
+        case (.unrecorded, _), (.recorded, nil): return nil
         case (.recorded, _?): break
         }
         var name: String?

@@ -138,9 +138,9 @@ extension ClusterEngine {
 
     /// Acquires a slot in any generation.
     public func acquire(
-        _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration
+        _ slot: ClusterSlot, for node: ClusterNode, duration: Duration
     ) async throws(ClusterEngineError) -> SlotAcquisition {
-        try await acquireSlot(slot, for: node, duration: lasting, generation: nil)
+        try await acquireSlot(slot, for: node, duration: duration, generation: nil)
     }
 
     /// Reads at most 1,000 entries.

@@ -4,7 +4,8 @@ public struct ClusterEngineError: Error, Equatable, Sendable, CustomStringConver
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         /// The name of the code.
         private enum Kind: String {
-            case unavailable, unknownOutcome, overloaded, tooLarge, invalid, unfit, damaged, dataLoss, failed, closed
+            case unavailable, unknownOutcome, overloaded, tooLarge, invalid, unsupported, damaged, dataLoss, failed,
+                closed
         }
         private let kind: Kind
 
@@ -19,7 +20,7 @@ public struct ClusterEngineError: Error, Equatable, Sendable, CustomStringConver
         /// The request is invalid: for example a lease of another slot, or a name with invalid characters.
         public static let invalid = Code(kind: .invalid)
         /// The coordination store is unsuitable: too old, or configured such that it would lose data.
-        public static let unfit = Code(kind: .unfit)
+        public static let unsupported = Code(kind: .unsupported)
         /// The stored data differ from the written data.
         public static let damaged = Code(kind: .damaged)
         /// The coordination store has lost data: a fence fell, or a log ends before an acknowledged entry. A node that owned a slot

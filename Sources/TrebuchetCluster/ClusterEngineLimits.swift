@@ -103,7 +103,7 @@ public struct ClusterEngineLimits: Hashable, Sendable {
                 bytes += value.count
             case .increment, .delete: break
             }
-            if case .putExpiring(_, let lasting) = write.operation { _ = try Self.milliseconds(lasting) }
+            if case .putExpiring(_, let lifetime) = write.operation { _ = try Self.milliseconds(lifetime) }
         }
         try check(bytes, snapshotBytes, "the values of a change", "snapshotBytes")
     }
@@ -133,12 +133,12 @@ public struct ClusterEngineLimits: Hashable, Sendable {
     }
 
     /// Converts the duration of a lease to whole milliseconds: at least one, at most a day.
-    package static func milliseconds(_ lasting: Duration) throws(ClusterEngineError) -> Int {
-        guard lasting > .zero, lasting <= .seconds(86_400) else {
+    package static func milliseconds(_ duration: Duration) throws(ClusterEngineError) -> Int {
+        guard duration > .zero, duration <= .seconds(86_400) else {
             throw ClusterEngineError(
-                .invalid, "\(lasting) is not a valid duration of a lease or loan; use more than 0 and at most a day")
+                .invalid, "\(duration) is not a valid duration of a lease or loan; use more than 0 and at most a day")
         }
-        return lasting.milliseconds
+        return duration.milliseconds
     }
 
     package func check(_ log: ClusterLog, _ lease: SlotLease) throws(ClusterEngineError) {

@@ -71,7 +71,7 @@ public struct TableChange: Hashable, Sendable {
         case put([UInt8])
         /// Sets the value until it expires, this duration from now: up to a day, by the clock of the coordination
         /// store.
-        case putExpiring([UInt8], lasting: Duration)
+        case putExpiring([UInt8], lifetime: Duration)
         /// Adds to a decimal number. A missing or non-numeric value counts as 0.
         case increment(Int64)
         /// Deletes the value.

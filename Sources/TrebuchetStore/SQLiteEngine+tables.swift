@@ -1,45 +1,47 @@
 public import TrebuchetCluster
 
 /// This engine has no tables: the accounts of one process are in their store, `Accounts(store:…)`. All methods here
-/// throw `unfit`.
+/// throw `unsupported`.
 extension SQLiteEngine {
-    private static let unfit = ClusterEngineError(
-        .unfit,
+    private static let unsupported = ClusterEngineError(
+        .unsupported,
         "SQLiteEngine does not support tables; pass the store itself to Accounts, or share accounts between nodes with RedisEngine"
     )
 
-    /// Throws `unfit`.
+    /// Throws `unsupported`.
     public func values(_ names: [String], of table: ClusterTable) async throws(ClusterEngineError) -> [TableValue?] {
-        throw Self.unfit
+        throw Self.unsupported
     }
 
-    /// Throws `unfit`.
+    /// Throws `unsupported`.
     public func rows(
         of table: ClusterTable, prefix: String, after: String?, limit: Int
-    ) async throws(ClusterEngineError) -> TablePage { throw Self.unfit }
+    ) async throws(ClusterEngineError) -> TablePage { throw Self.unsupported }
 
-    /// Throws `unfit`.
+    /// Throws `unsupported`.
     public func apply(_ change: TableChange, to table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome {
-        throw Self.unfit
+        throw Self.unsupported
     }
 
-    /// Throws `unfit`.
+    /// Throws `unsupported`.
     public func changeFeed(
         of table: ClusterTable, after number: UInt64?, limit: Int
-    ) async throws(ClusterEngineError) -> TableChangeFeed { throw Self.unfit }
+    ) async throws(ClusterEngineError) -> TableChangeFeed { throw Self.unsupported }
 
-    /// Throws `unfit`.
+    /// Throws `unsupported`.
     public func subscribeToChanges(
         of table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
-    ) async throws(ClusterEngineError) -> any ClusterSubscription { throw Self.unfit }
+    ) async throws(ClusterEngineError) -> any ClusterSubscription { throw Self.unsupported }
 
-    /// Throws `unfit`.
+    /// Throws `unsupported`.
     public func consumeRates(_ takes: [RateConsumption], of table: ClusterTable) async throws(ClusterEngineError)
         -> Duration?
     {
-        throw Self.unfit
+        throw Self.unsupported
     }
 
-    /// Throws `unfit`.
-    public func resetRate(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError) { throw Self.unfit }
+    /// Throws `unsupported`.
+    public func resetRate(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError) {
+        throw Self.unsupported
+    }
 }

@@ -186,8 +186,8 @@ public final class SQLiteEngine: ClusterEngine {
                 .put(head.bytes, StateKey(StoredClusterLog.heads, log.id)),
             ])
             // In batches: entries that remain after the end of the process are deleted with the next snapshot.
-            let kept = UInt64(max(0, keepingLast))
-            let last = offset > kept ? offset - kept : 0
+            let retainedCount = UInt64(max(0, keepingLast))
+            let last = offset > retainedCount ? offset - retainedCount : 0
             while head.first <= last {
                 let end = min(last, head.first + 499)
                 let deletions = (head.first...end).map { StateWrite.delete(StoredClusterLog.key(log, $0)) }

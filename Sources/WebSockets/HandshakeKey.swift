@@ -24,7 +24,7 @@ package enum HandshakeKey {
 
     /// Returns the server's response to a client's key.
     package static func accept(for key: String) -> String {
-        precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")
+        precondition(OpenSSL.isInitialized, "OpenSSL initialization failed")
         let text = Array((key + suffix).utf8)
         var digest = [UInt8](repeating: 0, count: 20)
         var size: UInt32 = 0

@@ -87,7 +87,7 @@ final class PlainHTTPExchange: Resumable {
             let reactor = channel.reactor
             BlockingThreads.shared.run {
                 let reply = find()
-                reactor.execute { pending.conversation.found(reply) }
+                reactor.execute { pending.conversation.didFind(reply) }
             }
         case .asynchronous(let find):
             phase = .finding
@@ -95,7 +95,7 @@ final class PlainHTTPExchange: Resumable {
             let reactor = channel.reactor
             Task {
                 let reply = await find()
-                reactor.execute { pending.conversation.found(reply) }
+                reactor.execute { pending.conversation.didFind(reply) }
             }
         }
     }
@@ -108,7 +108,7 @@ final class PlainHTTPExchange: Resumable {
         let conversation: PlainHTTPExchange
     }
 
-    private func found(_ reply: StreamedResponse) {
+    private func didFind(_ reply: StreamedResponse) {
         guard phase == .finding, channel.isOpen else { return }
         channel.corked { send(reply) }
     }

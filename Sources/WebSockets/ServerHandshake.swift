@@ -26,7 +26,7 @@ package enum ServerHandshake {
     }
 
     /// Validates the upgrade request. `subprotocols` are the server's, in its order of preference.
-    package static func agree(
+    package static func negotiate(
         _ request: HTTPRequestHead, subprotocols: [String], compression: WebSocketCompression? = nil
     ) throws(HTTPRejection) -> Negotiated {
         guard request.method == "GET" else {

@@ -138,7 +138,7 @@ final class ServerUpgrade: ByteChannelDelegate {
             return answer(refusal, headOnly: request.method == "HEAD")
         }
         guard request.wantsWebSocket else { return try handlePlain(request, rest) }
-        let agreement = try ServerHandshake.agree(
+        let agreement = try ServerHandshake.negotiate(
             request, subprotocols: configuration.subprotocols, compression: configuration.compression)
         guard !table.isDraining else { throw HTTPRejection(503, "the server is shutting down") }
         guard table.count <= configuration.connectionsPerReactor else {

@@ -44,7 +44,7 @@ public final class WebSocketServer: Sendable {
     /// - `memory`: a shared budget for buffered memory; nil for a budget of `limits.heldBytes`.
     /// - `proxies`: connections from them count for the clients that they name.
     /// - `plain`: responds to requests other than upgrades, including pages; with `acceptsPost` also to POST without a body.
-    /// - `reservedDescriptors`: the number of descriptors to leave free; `onScarcity` is called each time that connections start to wait for
+    /// - `reservedDescriptors`: the number of descriptors to leave free; `onDescriptorExhaustion` is called each time that connections start to wait for
     ///   some.
     /// - `refused`: called for each response with a status of at least 400, and for connections closed without one.
     /// - `makesRoom`: at the connection limit, a new connection evicts the one that has waited longest without a request in
@@ -58,7 +58,7 @@ public final class WebSocketServer: Sendable {
         plain: @escaping @Sendable (PlainRequest) -> PlainResponse? = { _ in nil },
         accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision,
         refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)? = nil, acceptsPost: Bool = false,
-        makesRoom: Bool = false, reservedDescriptors: Int = 0, onScarcity: (@Sendable () -> Void)? = nil
+        makesRoom: Bool = false, reservedDescriptors: Int = 0, onDescriptorExhaustion: (@Sendable () -> Void)? = nil
     ) throws(TransportError) {
         let group: ReactorGroup
         if let reactors { group = reactors } else { group = try ReactorGroup.servers() }
@@ -73,7 +73,7 @@ public final class WebSocketServer: Sendable {
         self.tables = tables
         listener = try Listener.bind(
             host: host, port: port, reactors: group.reactors, reservedDescriptors: reservedDescriptors,
-            onScarcity: onScarcity
+            onDescriptorExhaustion: onDescriptorExhaustion
         ) { channel in
             guard let table = tables.first(where: { $0.reactor === channel.reactor }) else { return }
             if makesRoom, table.count >= configuration.connectionsPerReactor { table.makeRoom() }

@@ -13,14 +13,14 @@ struct VectorRow {
     /// The value as read, in JSON: dates, bytes and similar types are objects with a `type`.
     let value: String
 
-    /// - Parameter comesBack: true if Swift decodes an equal value; a nil in two optionals loses one of them.
-    init<Value: Codable>(_ method: String, _ value: Value, reads: String, comesBack: Bool = true) throws {
+    /// - Parameter waitsForReconnect: true if Swift decodes an equal value; a nil in two optionals loses one of them.
+    init<Value: Codable>(_ method: String, _ value: Value, reads: String, waitsForReconnect: Bool = true) throws {
         self.method = method
         let coder = ValueCoder()
         let text = try Self.written(value, coder)
         let read = try Array(text.utf8).withUnsafeBytes { try coder.decode(Value.self, from: $0) }
         let again = try Self.written(read, coder)
-        guard (text == again) == comesBack else { throw Unstable(text: text, again: again) }
+        guard (text == again) == waitsForReconnect else { throw Unstable(text: text, again: again) }
         json = text
         self.value = reads
     }

@@ -159,12 +159,12 @@ import TrebuchetTesting
         let script = Self.root.appending(path: "../../Web/test/copied.mjs").path
         let written = try await ChildProcess("/usr/bin/env", ["node", script] + files, error: .captured).finish()
         try #require(written.status == 0, "\(written)")
-        let kept = Self.root.appending(path: example.file)
+        let file = Self.root.appending(path: example.file)
         // `TREBUCHET_COPY=1 swift test --filter RecordingTests` writes them again.
         if ProcessInfo.processInfo.environment["TREBUCHET_COPY"] == "1" {
-            try (Self.asWritten + written.output).write(to: kept, atomically: true, encoding: .utf8)
+            try (Self.asWritten + written.output).write(to: file, atomically: true, encoding: .utf8)
         }
-        let text = try String(contentsOf: kept, encoding: .utf8)
+        let text = try String(contentsOf: file, encoding: .utf8)
         #expect(Self.withoutChance(Self.asWritten + written.output) == Self.withoutChance(text))
         // The state before the calls is known, unless it was not inspected.
         #expect(text.contains("matches(") == (example.looks != .late))
@@ -195,7 +195,7 @@ import TrebuchetTesting
                 let data = try await get(look)
                 return (data, try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any]))
             }
-            func noted() async throws -> Bool {
+            func isRecorded() async throws -> Bool {
                 let json = try await shown().json
                 let versions = (json["recorded"] as? [String: Any])?["versions"] as? [[String: Any]] ?? []
                 return versions.allSatisfy { $0["patch"] is [Any] || $0["value"] != nil && !($0["value"] is NSNull) }
@@ -219,7 +219,7 @@ import TrebuchetTesting
                     try await eventually {
                         let made = try await shown().json["calls"] as? [Any] ?? []
                         guard made.count == min(200, example.calls.count) else { return false }
-                        return try await noted()
+                        return try await isRecorded()
                     })
                 return try await [before, shown().data].compactMap { $0 }
             }
@@ -241,7 +241,7 @@ import TrebuchetTesting
                     try await eventually {
                         let calls = try await shown().json["calls"] as? [Any]
                         guard calls?.count == number + 1 else { return false }
-                        return try await noted()
+                        return try await isRecorded()
                     })
             }
             return [before, try await shown().data]

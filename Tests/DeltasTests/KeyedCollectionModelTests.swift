@@ -102,20 +102,20 @@ struct KeyedCollectionModelTests {
     @Test("retained copies stay unchanged")
     func retainedCopies() throws {
         var pair = Pair(random: RandomSource(seed: 77), size: 200)
-        var held: [(KeyedCollection<Item>, [Item])] = []
+        var copies: [(KeyedCollection<Item>, [Item])] = []
         for _ in 0..<200 {
             for _ in 0..<20 { pair.change() }
-            held.append((pair.items, pair.model))
+            copies.append((pair.items, pair.model))
         }
-        for (items, model) in held {
+        for (items, model) in copies {
             #expect(Array(items) == model)
             #expect(model.enumerated().allSatisfy { items.index(id: $1.id) == $0 })
         }
         // Changed copies are independent.
-        for number in held.indices {
+        for number in copies.indices {
             let id = 1_000_000 + number
-            held[number].0.insert(Item(id: id, title: ""), at: held[number].0.count / 2)
-            #expect(held[number].0.count == held[number].1.count + 1)
+            copies[number].0.insert(Item(id: id, title: ""), at: copies[number].0.count / 2)
+            #expect(copies[number].0.count == copies[number].1.count + 1)
             #expect(!pair.items.contains(id: id))
         }
         try pair.check()

@@ -165,7 +165,7 @@ struct KeyedCollectionTests {
         var random = RandomSource(seed: 11)
         var items = KeyedCollection((0..<300).map { Renamed(id: $0) })
         var model = Array(items)
-        let held = items
+        let copy = items
         for round in 0..<2_000 {
             let place = Int.random(in: model.indices, using: &random)
             let new = Int.random(in: 0..<400, using: &random)
@@ -187,6 +187,6 @@ struct KeyedCollectionTests {
         }
         #expect(Array(items) == model)
         #expect(model.enumerated().allSatisfy { items.index(id: $1.id) == $0 })
-        #expect(held.map(\.id) == Array(0..<300) && held.index(id: 299) == 299)
+        #expect(copy.map(\.id) == Array(0..<300) && copy.index(id: 299) == 299)
     }
 }

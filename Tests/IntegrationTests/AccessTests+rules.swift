@@ -121,16 +121,16 @@ extension AccessTests {
         let server = TrebuchetServer(
             transport: .webSocket(port: 0), reactors: 1, access: AccessPolicy(authorize: Self.everything))
         await server.expose(CallerReportingActor(actorSystem: server.actorSystem), as: "one")
-        var held: [(TrebuchetClient, StateStream<Int>)] = []
+        var clients: [(TrebuchetClient, StateStream<Int>)] = []
         for _ in 0..<150 {
             let client = TrebuchetClient(transport: .local(server))
             try await client.connect()
-            held.append((client, await (try client.resolve(CallerReportingActor.self, id: "one")).observeCount()))
+            clients.append((client, await (try client.resolve(CallerReportingActor.self, id: "one")).observeCount()))
         }
         #expect(await haveStarted(server, 150))
         await server.replaceAuthorization { _, _, _ in false }
         #expect(await haveStarted(server, 0))
-        for (client, _) in held { await client.close() }
+        for (client, _) in clients { await client.close() }
         await server.shutdown(drain: .zero)
     }
 

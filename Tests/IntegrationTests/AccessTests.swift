@@ -184,12 +184,12 @@ distributed actor CallerReportingActor {
         }
         // On a busy machine the log also reports blocked reactors.
         let lines = journal.entries.filter { !$0.contains("reactor") }
-        let told = lines.filter { !$0.hasPrefix("refused ") }
-        #expect(told.count == 1)
+        let failureLines = lines.filter { !$0.hasPrefix("refused ") }
+        #expect(failureLines.count == 1)
         #expect(!lines.contains { $0.hasPrefix("refused ") && $0.contains("pa55word") })
         if link == .webSocket { #expect(lines.contains { $0.hasSuffix(" with 401: sign in first") }) }
-        #expect(told.first?.contains("NoDatabase") == true)
-        #expect(told.first?.contains("pa55word") == true)
+        #expect(failureLines.first?.contains("NoDatabase") == true)
+        #expect(failureLines.first?.contains("pa55word") == true)
         await server.shutdown(drain: .zero)
     }
 

@@ -231,9 +231,9 @@ private distributed actor Gauge {
             await server.expose(Arena(actorSystem: server.actorSystem), as: "arena")
         } body: { client, _ in
             let arena = try client.resolve(Arena.self, id: "arena")
-            var held: [StateStream<Int?>] = []
+            var streams: [StateStream<Int?>] = []
             for number in 0..<100 {
-                held.append(await arena.observeState(filter: .path("/players/\(number)/score"), as: Int?.self))
+                streams.append(await arena.observeState(filter: .path("/players/\(number)/score"), as: Int?.self))
             }
             let more = await arena.observeState(filter: .path("/round"), as: Int.self)
             for await _ in more { Issue.record("a value arrived through a filter over the limit") }
@@ -247,7 +247,7 @@ private distributed actor Gauge {
             // An existing filter is still available.
             var last = await arena.observeState(filter: .path("/players/99/score"), as: Int?.self).makeAsyncIterator()
             #expect(await last.next() == .some(nil))
-            #expect(held.count == 100)
+            #expect(streams.count == 100)
         }
     }
 

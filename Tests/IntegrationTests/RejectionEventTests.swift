@@ -8,11 +8,11 @@ import TrebuchetTesting
 @Suite(.timeLimit(.minutes(5))) struct RejectionEventTests {
     private final class RejectionRecorder: ServerEventHandler {
         let kinds: ServerEvent.Kinds = .calls
-        let told = Mutex<[String]>([])
+        let rejections = Mutex<[String]>([])
 
         func handle(_ event: ServerEvent) {
             guard case .callRejected(_, let actor, let target, let error, _) = event else { return }
-            told.withLock { $0.append("\(error) \(actor) \(target)") }
+            rejections.withLock { $0.append("\(error) \(actor) \(target)") }
         }
     }
 
@@ -40,17 +40,17 @@ import TrebuchetTesting
             let peer = try await RawPeer.connect(#require(server.address), subprotocols: ["trebuchet.v3"])
             peer.send(message)
             let answer = await peer.nextText()
-            #expect(refusals.told.withLock { $0 } == [wanted], "\(answer ?? "-")")
+            #expect(refusals.rejections.withLock { $0 } == [wanted], "\(answer ?? "-")")
             peer.close()
         }
     }
 
     private final class Requests: ServerEventHandler {
         let kinds: ServerEvent.Kinds = .rejections
-        let told = Journal()
+        let rejections = Journal()
 
         func handle(_ event: ServerEvent) {
-            if case .connectionRejected(_, let status, let reason) = event { told.record("\(status) \(reason)") }
+            if case .connectionRejected(_, let status, let reason) = event { rejections.record("\(status) \(reason)") }
         }
     }
 
@@ -75,11 +75,11 @@ import TrebuchetTesting
             let peer = PlainSocket(try #require(server.address))
             defer { peer.close(reset: false) }
             peer.send(Array(text.utf8))
-            let isTold = await eventually {
+            let isReported = await eventually {
                 if wanted.hasPrefix("408") { await clock.advance(by: .seconds(1)) }
-                return !requests.told.entries.isEmpty
+                return !requests.rejections.entries.isEmpty
             }
-            #expect(isTold && requests.told.entries == [wanted])
+            #expect(isReported && requests.rejections.entries == [wanted])
         }
     }
 }

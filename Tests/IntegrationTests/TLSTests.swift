@@ -81,8 +81,8 @@ private let trusting = TLSClientSettings(trust: .file(certificate("ca.pem")))
     func oneSided() async throws {
         try await withServer { _, address in
             let plain = TrebuchetClient(transport: .webSocket(host: "localhost", port: address.port))
-            let told = await #expect(throws: TransportError.self) { try await plain.connect() }
-            #expect(told?.message.contains("this port requires TLS: connect with wss: or https:") == true)
+            let plainError = await #expect(throws: TransportError.self) { try await plain.connect() }
+            #expect(plainError?.message.contains("this port requires TLS: connect with wss: or https:") == true)
             let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
             let other = try await server.start()
             let error = await #expect(throws: TransportError.self) { _ = try await add(other, trusting) }

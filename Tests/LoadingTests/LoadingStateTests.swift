@@ -12,8 +12,8 @@ struct LoadingStateTests {
     private struct Localized: LocalizedError { var errorDescription: String? { "no network" } }
 
     @Test("percent is clamped to 0 to 100", arguments: [(-5, 0), (0, 0), (42, 42), (100, 100), (101, 100)])
-    func clamping(given: Int, kept: Int) {
-        #expect(LoadingProgress(percent: given).percent == kept)
+    func clamping(given: Int, clamped: Int) {
+        #expect(LoadingProgress(percent: given).percent == clamped)
     }
 
     @Test("a failure equals a failure with an equal error, and no other")

@@ -199,7 +199,7 @@ struct ChannelInputTests {
     }
 
     @Test("later input is discarded, up to the limit", arguments: [(10, true), (11, false)])
-    func discardedInput(count: Int, isKept: Bool) async throws {
+    func discardedInput(count: Int, isOpen: Bool) async throws {
         let rig = try await ChannelRig()
         await rig.on {
             // Paused or not, input is read and discarded.
@@ -211,7 +211,7 @@ struct ChannelInputTests {
         #expect(await rig.on { rig.ears.ends.isEmpty })
         rig.send([1, 2, 3, 4])
         await rig.settle()
-        #expect(await rig.on { rig.ears.ends.isEmpty } == isKept)
+        #expect(await rig.on { rig.ears.ends.isEmpty } == isOpen)
         #expect(await rig.on { rig.ears.reads } == [])
     }
 

@@ -107,18 +107,18 @@ struct ChannelOutputTests {
 
     @Test(
         "shared bytes are copied below 8 KiB, and referenced from there on", arguments: [(8_191, false), (8_192, true)])
-    func sharedBytes(count: Int, isKept: Bool) async throws {
+    func sharedBytes(count: Int, isShared: Bool) async throws {
         let rig = try await ChannelRig()
         await rig.on { rig.fill() }
-        let held = await rig.on { () -> WeakShared in
+        let retained = await rig.on { () -> WeakShared in
             let shared = ChannelRig.shared(count)
             rig.channel.write(shared: shared)
             return WeakShared(shared)
         }
         #expect(await rig.on { rig.channel.pendingBytes } == count)
-        #expect((held.shared != nil) == isKept)
+        #expect((retained.shared != nil) == isShared)
         await rig.on { rig.channel.close() }
-        #expect(held.shared == nil)
+        #expect(retained.shared == nil)
     }
 
     /// `@unchecked Sendable`: written in `init` alone.

@@ -19,7 +19,7 @@ import Testing
     @Test("cancelled timers are released long before they are due")
     func cancelled() async {
         let loop = DispatchLoop(name: "timers")
-        let held = await loop.perform {
+        let retainedCount = await loop.perform {
             let timers = (0..<10_000).map { number in
                 let timer = loop.schedule(after: .seconds(3_600 + number % 7)) {}
                 timer.cancel()
@@ -27,7 +27,7 @@ import Testing
             }
             return timers.count { $0.timer != nil }
         }
-        #expect(held <= 64)
+        #expect(retainedCount <= 64)
     }
 
     @Test("timers fire in the order of their deadlines, whatever the order of creation; cancelled ones do not fire")

@@ -115,13 +115,13 @@ struct ListenerTests {
         defer { listening.close() }
         try #require(listening.bind(to: address) == 0 && listening.listen(backlog: 0) == 0)
         let full = try #require(listening.localAddress)
-        var held: [Socket] = []
+        var sockets: [Socket] = []
         for _ in 0..<4 {
             let socket = try Socket.open(for: full)
             _ = socket.connect(to: full)
-            held.append(socket)
+            sockets.append(socket)
         }
-        defer { for socket in held { socket.close() } }
+        defer { for socket in sockets { socket.close() } }
         let refused = Self.address("::1", listener.address.port)
         func connect(_ addresses: [SocketAddress]) async throws -> SocketAddress? {
             let channel = try await Connector.connect(to: addresses, of: "example", 0, on: reactor, .seconds(600))

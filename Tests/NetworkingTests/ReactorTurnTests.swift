@@ -164,12 +164,12 @@ import Transports
     func watchdog() async throws {
         let reactor = try Reactor(name: "test-held")
         let gate = ThreadSemaphore()
-        let (stream, told) = AsyncStream.makeStream(of: ReactorStall.self)
+        let (stream, reports) = AsyncStream.makeStream(of: ReactorStall.self)
         reactor.onStall = { stall in
-            told.yield(stall)
+            reports.yield(stall)
             if !stall.isOver { gate.signal() }
         }
-        let label = ActivityLabel.immortal("Board.fill(items:)")
+        let label = ActivityLabel.permanent("Board.fill(items:)")
         reactor.execute {
             reactor.recordActivity(label)
             gate.wait()
@@ -190,9 +190,9 @@ import Transports
     func watchdogOfUnnamedWork() async throws {
         let reactor = try Reactor(name: "test-held-unnamed")
         let gate = ThreadSemaphore()
-        let (stream, told) = AsyncStream.makeStream(of: ReactorStall.self)
+        let (stream, reports) = AsyncStream.makeStream(of: ReactorStall.self)
         reactor.onStall = { stall in
-            told.yield(stall)
+            reports.yield(stall)
             if !stall.isOver { gate.signal() }
         }
         reactor.execute { gate.wait() }

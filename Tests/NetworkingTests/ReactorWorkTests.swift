@@ -201,12 +201,12 @@ struct ReactorWorkTests {
     @Test("a reactor's clock is held until all holders have released it")
     func stoppedClock() throws {
         let reactor = try Reactor(name: "test-hold")
-        var held = [reactor.isTimeHeld]
+        var observed = [reactor.isTimeHeld]
         for isHeld in [true, true, false, false] {
             isHeld ? reactor.holdTime() : reactor.releaseTime()
-            held.append(reactor.isTimeHeld)
+            observed.append(reactor.isTimeHeld)
         }
-        #expect(held == [false, true, true, true, false])
+        #expect(observed == [false, true, true, true, false])
     }
 
     @Test("the watchdog rests after a second without activity, and the first turn ends that")
@@ -214,9 +214,9 @@ struct ReactorWorkTests {
         let watchdog = Watchdog()
         watchdog.watch(try Reactor(name: "test-quiet"))
         for _ in 0..<2 {
-            #expect(await eventually { watchdog.isResting.load(ordering: .sequentiallyConsistent) })
+            #expect(await eventually { watchdog.isSleeping.load(ordering: .sequentiallyConsistent) })
             watchdog.turnDidStart()
-            let stillRests = watchdog.isResting.load(ordering: .sequentiallyConsistent)
+            let stillRests = watchdog.isSleeping.load(ordering: .sequentiallyConsistent)
             #expect(!stillRests)
         }
     }
@@ -232,9 +232,9 @@ struct ReactorWorkTests {
         let rig = try await ChannelRig()
         let reactor = rig.reactor
         let gate = ThreadSemaphore()
-        let (stream, told) = AsyncStream.makeStream(of: ReactorStall.self)
+        let (stream, reports) = AsyncStream.makeStream(of: ReactorStall.self)
         reactor.onStall = { stall in
-            told.yield(stall)
+            reports.yield(stall)
             if !stall.isOver { gate.signal() }
         }
         let stallsBefore = reactor.stallCount
@@ -300,13 +300,13 @@ struct ReactorWorkTests {
         defer { listening.close() }
         try #require(listening.bind(to: address) == 0 && listening.listen(backlog: 0) == 0)
         let full = try #require(listening.localAddress)
-        var held: [Socket] = []
+        var sockets: [Socket] = []
         for _ in 0..<4 {
             let socket = try Socket.open(for: full)
             _ = socket.connect(to: full)
-            held.append(socket)
+            sockets.append(socket)
         }
-        defer { for socket in held { socket.close() } }
+        defer { for socket in sockets { socket.close() } }
         let attempt = Task {
             try await Connector.connect(host: "127.0.0.1", port: full.port, on: reactor, timeout: .seconds(30))
         }

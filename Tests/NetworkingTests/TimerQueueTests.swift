@@ -45,9 +45,9 @@ import Testing
         final class RetainedByTimer {}
         weak var last: RetainedByTimer?
         for deadline in 0..<10_000 {
-            let held = RetainedByTimer()
-            last = held
-            let timer = LoopTimer(deadline: UInt64(deadline)) { _ = held }
+            let retained = RetainedByTimer()
+            last = retained
+            let timer = LoopTimer(deadline: UInt64(deadline)) { _ = retained }
             queue.insert(timer)
             timer.cancel()
         }

@@ -134,19 +134,19 @@ import Testing
     @Test("shared bytes are released when their last byte is sent")
     func released() {
         var queue = WriteQueue()
-        weak var held: SharedBytes?
+        weak var retained: SharedBytes?
         do {
             let shared = Self.shared([1, 2, 3])
-            held = shared
+            retained = shared
             queue.append(shared)
         }
         Self.append([4], to: &queue)
         var taker = WriteQueueReader([2])
         _ = queue.flush { taker.take($0) }
-        #expect(held != nil)
+        #expect(retained != nil)
         taker.answers = [1]
         _ = queue.flush { taker.take($0) }
-        #expect(held == nil)
+        #expect(retained == nil)
         #expect(queue.count == 1)
     }
 }

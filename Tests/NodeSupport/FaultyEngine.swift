@@ -44,13 +44,13 @@ package final class FaultyEngine: ClusterEngine {
     private let faults: Mutex<Faults>
     private let rounds = Mutex(0)
     private let sent = Mutex(0)
-    private let held = Mutex(0)
+    private let paused = Mutex(0)
     private let reading = Mutex(0)
     private let read = Mutex(0)
     private let unanswered = Mutex(0)
     private let asked = Mutex(0)
     private let lostAppend = Mutex<(@Sendable () async -> Void)?>(nil)
-    private let kept = Mutex<[(node: ClusterNode, message: [UInt8])]>([])
+    private let lateMessages = Mutex<[(node: ClusterNode, message: [UInt8])]>([])
 
     package init(_ engine: MemoryEngine, _ faults: Faults = Faults()) {
         self.engine = engine
@@ -63,7 +63,7 @@ package final class FaultyEngine: ClusterEngine {
     /// The number of accepted messages.
     package var messageCount: Int { sent.withLock { $0 } }
     /// The number of messages that are currently delayed.
-    package var heldCount: Int { held.withLock { $0 } }
+    package var pausedCount: Int { paused.withLock { $0 } }
     /// The number of logs that are currently being read.
     package var readCount: Int { reading.withLock { $0 } }
     /// The number of requested reads of logs.
@@ -81,7 +81,7 @@ package final class FaultyEngine: ClusterEngine {
 
     /// The messages sent to a node since recording began.
     package func messages(to node: ClusterNode) -> [[UInt8]] {
-        kept.withLock { $0.filter { $0.node == node }.map(\.message) }
+        lateMessages.withLock { $0.filter { $0.node == node }.map(\.message) }
     }
 
     fileprivate func check(_ fails: KeyPath<Faults, Bool> = \.isAway) throws(ClusterEngineError) {
@@ -197,12 +197,12 @@ package final class FaultyEngine: ClusterEngine {
         return try await engine.subscribeToInbox(of: node, receive)
     }
     package func sendMessage(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
-        held.withLock { $0 += 1 }
+        paused.withLock { $0 += 1 }
         _ = await eventually { !faults.withLock { $0.holdsMessages } }
-        held.withLock { $0 -= 1 }
+        paused.withLock { $0 -= 1 }
         try check()
         if !message.isEmpty { sent.withLock { $0 += 1 } }
-        if faults.withLock({ $0.keepsMessages }) { kept.withLock { $0.append((node, message)) } }
+        if faults.withLock({ $0.keepsMessages }) { lateMessages.withLock { $0.append((node, message)) } }
         return faults.withLock { $0.losesMessages } ? true : try await engine.sendMessage(message, to: node)
     }
     package func close() async { await engine.close() }

@@ -56,13 +56,13 @@ import TrebuchetTesting
                 let oldest = try #require(shown["versions"].list.last)
                 let earlier = try #require(shown["earlier"].list.first)
                 #expect(
-                    shown["versions"].list.count == size && shown["kept"].count == 200 && shown["room"].count == 200)
+                    shown["versions"].list.count == size && shown["count"].count == 200 && shown["limit"].count == 200)
                 // It is the base of the oldest version, and of no other.
                 #expect(oldest["base"].count != nil && oldest["base"].count == earlier["version"].count)
                 #expect(oldest["previous"].count == oldest["base"].count)
                 let texts = earlier["value"].texts
                 #expect(texts.first == "before" && texts.last == "\(299 - size)" && texts.count == 301 - size)
-                #expect((shown["followed"].count ?? 0) >= (shown["since"].count ?? .max))
+                #expect((shown["completeSince"].count ?? 0) >= (shown["since"].count ?? .max))
             }
         }
     }
@@ -120,7 +120,7 @@ import TrebuchetTesting
             now += rest
             often.settle()
             // The next request starts with the whole value.
-            often.spend(bytes: 1 << 20)
+            often.charge(bytes: 1 << 20)
         }
         // About one per second, of 200.
         #expect((5...25).contains(made) && debts > 3 && often.pauses == 0, "\(made)")
@@ -161,7 +161,7 @@ import TrebuchetTesting
             let versions = try await look("shelf")["recorded"]["versions"].list
             #expect(versions.contains { $0["partial"].flag == true })
             let all = try await InspectedValue(recorder.calls(CallListQuery(InspectorQuery("limit=2000"))))
-            #expect(all["kept"].count ?? 0 < 2_000)
+            #expect(all["retained"].count ?? 0 < 2_000)
             recorder.stop()
         }
     }

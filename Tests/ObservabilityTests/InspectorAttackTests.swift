@@ -139,7 +139,7 @@ import TrebuchetTesting
                 (
                     "POST /inspect/actors/shelf/call?method=put(_:)&arguments=[%22a%22] HTTP/1.1\r\nHost: localhost\r\n\(token)\r\n",
                     "405"
-                ), ("POST /inspect/connections/1/cut HTTP/1.1\r\nHost: localhost\r\n\(token)\r\n", "405"),
+                ), ("POST /inspect/connections/1/close HTTP/1.1\r\nHost: localhost\r\n\(token)\r\n", "405"),
                 ("POST /inspect/overview HTTP/1.1\r\nHost: localhost\r\n\(token)Content-Length: 2\r\n\r\n{}", "413"),
                 ("DELETE /inspect/actors/shelf HTTP/1.1\r\nHost: localhost\r\n\(token)\r\n", "405"),
                 ("OPTIONS /inspect/overview HTTP/1.1\r\nHost: localhost\r\n\(token)\r\n", "405"),

@@ -27,7 +27,7 @@ import TrebuchetTesting
             return InspectedValue(value: try answer.map { try JSONSerialization.jsonObject(with: Data($0)) })
         }
 
-        func look(_ path: String) async throws { _ = try await call("look(at:)", "\"\(path)\"") }
+        func look(_ path: String) async throws { _ = try await call("select(path:)", "\"\(path)\"") }
 
         /// The first shown value that meets the condition.
         func first(_ stream: String, where isSo: (InspectedValue) -> Bool) async throws -> InspectedValue {
@@ -105,7 +105,7 @@ import TrebuchetTesting
             #expect(all["lines"].list.contains { $0["fields"]["actor"].text == "other" })
             #expect(!InspectorRig.body(try await rig.answer("/inspect/log")).contains("secret"))
             let later = try await rig.json("/inspect/log?after=\(try #require(all["last"].count))")
-            #expect(later["lines"].list.allSatisfy { $0["place"].count ?? 0 > all["last"].count ?? 0 })
+            #expect(later["lines"].list.allSatisfy { $0["number"].count ?? 0 > all["last"].count ?? 0 })
         }
     }
 
@@ -114,7 +114,7 @@ import TrebuchetTesting
         try await InspectorRig.with { client, _, rig async throws in
             let window = try await Window(rig)
             for (method, arguments) in [
-                ("call(_:_:_:_:)", [#""shelf""#, #""put(_:)""#, #""[\"a\"]""#, "null"]), ("cut(_:)", ["1"]),
+                ("call(_:_:_:_:)", [#""shelf""#, #""put(_:)""#, #""[\"a\"]""#, "null"]), ("closeConnection(_:)", ["1"]),
             ] {
                 let refusal = await #expect(throws: TrebuchetError.self) {
                     _ = try await window.client.call(
@@ -131,7 +131,7 @@ import TrebuchetTesting
                 _ = try await window.client.resolve(Shelf.self, id: "shelf").put("a")
             }
             let other = await #expect(throws: TrebuchetError.self) {
-                _ = try await client.call(actor: window.name, target: "look(at:)", arguments: [Array("\"\"".utf8)])
+                _ = try await client.call(actor: window.name, target: "select(path:)", arguments: [Array("\"\"".utf8)])
             }
             #expect(other?.code == .actorNotFound)
             await window.client.close()
@@ -146,8 +146,10 @@ import TrebuchetTesting
                 "call(_:_:_:_:)", #""shelf""#, #""put(_:)""#, #""[\"a\"]""#, #""ada""#)
             #expect(answer["shown"]["result"].count == 1)
             let connections = try await rig.json("/inspect/connections")["connections"].list
-            _ = try await window.call("cut(_:)", "\(try #require(connections.first?["connection"].count))")
-            let gone = await #expect(throws: TrebuchetError.self) { _ = try await window.call("cut(_:)", "999999") }
+            _ = try await window.call("closeConnection(_:)", "\(try #require(connections.first?["connection"].count))")
+            let gone = await #expect(throws: TrebuchetError.self) {
+                _ = try await window.call("closeConnection(_:)", "999999")
+            }
             #expect(gone?.code == .actorNotFound)
             #expect(try await client.resolve(Shelf.self, id: "shelf").put("b") == 2)
             await window.client.close()

@@ -86,16 +86,16 @@ distributed actor PatchedStateActor {
             }
             // Writes until the sockets between the two are full and stay full: the kernel may take output some time after a write.
             // What waits then may be as little as one state, as the newest update replaces those before.
-            var (times, settled, held) = (0, 0, 0)
+            var (times, settled, lastCount) = (0, 0, 0)
             while settled < 5, times < 2_000 {
                 let look = try await connected()
-                let now = look?["heldBytes"].count ?? 0
+                let now = look?["bufferedBytes"].count ?? 0
                 let isFull = look?["writable"].flag == false && now > 0
                 if !isFull {
                     for time in times..<times + 10 { try await write(time) }
                     times += 10
                 }
-                (settled, held) = (isFull && now == held ? settled + 1 : 0, now)
+                (settled, lastCount) = (isFull && now == lastCount ? settled + 1 : 0, now)
             }
             #expect(settled == 5)
             try await write(times)
@@ -104,7 +104,7 @@ distributed actor PatchedStateActor {
             #expect(version["skipped"].count == 0)
             let stuck = try await connected()
             // The kernel may have accepted more since, but not all.
-            #expect(stuck?["heldBytes"].count ?? 0 > 0)
+            #expect(stuck?["bufferedBytes"].count ?? 0 > 0)
             // The peer closes without having read any of that.
             peer = nil
             let fields = try await Self.ending(of: number, rig)

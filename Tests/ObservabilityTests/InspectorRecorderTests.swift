@@ -68,8 +68,8 @@ import TrebuchetTesting
             }
             let shown = try await rig.json("/inspect/calls?limit=2000")
             let last = try #require(shown["last"].count)
-            #expect(shown["kept"].count == 2_000)
-            #expect(shown["calls"].list.map { $0["place"].count } == (last - 1_999...last).reversed().map { $0 })
+            #expect(shown["retained"].count == 2_000)
+            #expect(shown["calls"].list.map { $0["number"].count } == (last - 1_999...last).reversed().map { $0 })
         }
     }
 
@@ -252,14 +252,14 @@ import TrebuchetTesting
             }
             for number in 1...300 as ClosedRange<UInt64> { tell(number) }
             #expect(recorder.pauses == 1)
-            let noted = recorder.recordedEventCount
+            let countBefore = recorder.recordedEventCount
             var number: UInt64 = 301
-            let goesOn = await eventually {
+            let continues = await eventually {
                 tell(number)
                 number += 1
-                return recorder.recordedEventCount > noted
+                return recorder.recordedEventCount > countBefore
             }
-            #expect(goesOn)
+            #expect(continues)
             recorder.stop()
         }
     }

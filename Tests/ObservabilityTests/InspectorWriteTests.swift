@@ -55,14 +55,14 @@ import TrebuchetTesting
             #expect(try await shelf.put("a") == 1)
             let number = try #require(
                 try await rig.json("/inspect/connections")["connections"].list.first?["connection"].count)
-            #expect(InspectorRig.status(try await post("/inspect/connections/\(number)/cut", rig)) == "200")
+            #expect(InspectorRig.status(try await post("/inspect/connections/\(number)/close", rig)) == "200")
             let isGone = try await eventually {
                 let left = try await rig.json("/inspect/connections")["connections"].list
                 return !left.contains { $0["connection"].count == number }
             }
             #expect(isGone)
-            #expect(InspectorRig.status(try await post("/inspect/connections/\(number)/cut", rig)) == "404")
-            #expect(InspectorRig.status(try await post("/inspect/connections/x/cut", rig)) == "400")
+            #expect(InspectorRig.status(try await post("/inspect/connections/\(number)/close", rig)) == "404")
+            #expect(InspectorRig.status(try await post("/inspect/connections/x/close", rig)) == "400")
         }
     }
 
@@ -73,7 +73,7 @@ import TrebuchetTesting
             await server.expose(BlockingCounter(actorSystem: server.actorSystem), as: "stuck")
         } _: { client, _, rig async throws in
             let stuck = try client.resolve(BlockingCounter.self, id: "stuck")
-            let held = Task { try await stuck.hold() }
+            let pendingCall = Task { try await stuck.hold() }
             await onThread { BlockingCounter.gate.began.wait() }
             var shown = ""
             // On a busy machine the connection may end before the response arrives.
@@ -82,7 +82,7 @@ import TrebuchetTesting
             #expect(InspectorRig.status(try await rig.answer("/inspect/calls")) == "200")
             #expect(try await rig.json("/inspect/actors")["all"].count == 2)
             BlockingCounter.gate.end.signal()
-            try await held.value
+            try await pendingCall.value
             #expect(try await rig.json("/inspect/actors/stuck")["states"].list.first?["value"].count == 1)
         }
     }

@@ -118,7 +118,7 @@ import TrebuchetTesting
             try await shelf.signIn(as: "ada")
             try await shelf.signIn(as: nil)
         }
-        let told = listener.events.map { event -> String in
+        let descriptions = listener.events.map { event -> String in
             switch event {
             case .connectionOpened(let peer): "opened \(peer.connection) \(peer.address?.host ?? "-")"
             case .authenticated(let peer): "\(peer.connection) is \(peer.principal ?? "nobody")"
@@ -127,12 +127,14 @@ import TrebuchetTesting
             }
         }
         guard case .connectionOpened(let peer)? = listener.events.first else {
-            Issue.record("\(told)")
+            Issue.record("\(descriptions)")
             return
         }
         let number = peer.connection
         #expect(
-            told == ["opened \(number) 127.0.0.1", "\(number) is ada", "\(number) is nobody", "closed \(number) true"])
+            descriptions == [
+                "opened \(number) 127.0.0.1", "\(number) is ada", "\(number) is nobody", "closed \(number) true",
+            ])
     }
 
     @Test("a server reports the start and the end of its shutdown, and then nothing more")
@@ -143,14 +145,14 @@ import TrebuchetTesting
         try await server.start()
         await server.shutdown()
         await server.shutdown()
-        let told = listener.events.map { event -> String in
+        let descriptions = listener.events.map { event -> String in
             switch event {
             case .serverDraining: "draining"
             case .serverStopped: "ended"
             default: "\(event)"
             }
         }
-        #expect(told == ["draining", "ended"])
+        #expect(descriptions == ["draining", "ended"])
     }
 
     @Test("a reached limit is reported with the name of its setting, and counted")
@@ -174,10 +176,10 @@ import TrebuchetTesting
             #expect(metrics.contains("\ntrebuchet_refusals_total{limit=\"callsPerMethod\"} 2\n"))
             #expect(metrics.contains("\ntrebuchet_errors_total{code=\"rateLimited\"} 2\n"))
         }
-        let told = listener.events.map { event -> String in
+        let descriptions = listener.events.map { event -> String in
             if case .limitReached(let setting, let peer) = event { "\(setting) \(peer != nil)" } else { "\(event)" }
         }
-        #expect(told == ["callsPerMethod true", "callsPerMethod true"])
+        #expect(descriptions == ["callsPerMethod true", "callsPerMethod true"])
     }
 }
 

@@ -46,7 +46,7 @@ import TrebuchetTesting
         }
         await exporter.flush()
         let counts = exporter.counts
-        #expect(counts.sent == 2 && counts.leftOut == 0)
+        #expect(counts.sent == 2 && counts.dropped == 0)
         #expect(collector.requests.allSatisfy { $0.hasPrefix("POST /v1/traces HTTP/1.1\r\n") })
         #expect(collector.requests.allSatisfy { $0.contains("\r\nContent-Type: application/json\r\n") })
         let names = ["service.name": "a \"service\"", "service.instance.id": "n1"]
@@ -75,13 +75,13 @@ import TrebuchetTesting
         let said = ExporterLog()
         let exporter = try said.exporter(collector.url)
         for _ in 0..<10_000 { exporter.export(span) }
-        let left = exporter.counts.leftOut
+        let left = exporter.counts.dropped
         // 4,096 spans wait, and those of one batch may be in transit.
         #expect((10_000 - 4_096 - 512...10_000 - 4_096).contains(left), "\(left)")
         for _ in 0..<20 { gate.signal() }
         await exporter.flush(timeout: .seconds(60))
         let counts = exporter.counts
-        #expect(counts.sent + counts.leftOut == 10_000 && counts.leftOut == left)
+        #expect(counts.sent + counts.dropped == 10_000 && counts.dropped == left)
         #expect(collector.spans.count == counts.sent && said.count == left)
         #expect(said.lines.allSatisfy { $0.hasSuffix("spans were recorded faster than the collector accepts them") })
     }
@@ -99,7 +99,7 @@ import TrebuchetTesting
         }
         await exporter.flush(timeout: .seconds(60))
         let counts = exporter.counts
-        #expect(counts.sent == 0 && counts.leftOut == 2_000 && said.count == 2_000)
+        #expect(counts.sent == 0 && counts.dropped == 2_000 && said.count == 2_000)
         #expect(said.lines.allSatisfy { $0.contains(" not sent to http://127.0.0.1:\(collector.port)/v1/traces: ") })
         if !isAway { #expect(said.lines.allSatisfy { $0.hasSuffix("the collector responded with 503") }) }
     }
@@ -113,9 +113,9 @@ import TrebuchetTesting
         exporter.export(span)
         #expect(await eventually { said.count == 1 })
         for _ in 0..<10_000 { exporter.export(span) }
-        #expect(exporter.counts.leftOut == 1 + 10_000 - 4_096)
+        #expect(exporter.counts.dropped == 1 + 10_000 - 4_096)
         await exporter.flush(timeout: .seconds(60))
-        #expect(exporter.counts.leftOut == 10_001 && said.count == 10_001)
+        #expect(exporter.counts.dropped == 10_001 && said.count == 10_001)
         #expect(collector.requests.count == 2 && said.lines.count == 2)
     }
 
@@ -132,7 +132,7 @@ import TrebuchetTesting
             for number in 1...100 { #expect(try await shelf.put("a") == number) }
         }
         await exporter.flush(timeout: .seconds(60))
-        #expect(exporter.counts.sent == 0 && exporter.counts.leftOut == 100 && said.count == 100)
+        #expect(exporter.counts.sent == 0 && exporter.counts.dropped == 100 && said.count == 100)
         let reason =
             switch manner {
             case .floods: "the response is not HTTP/1.1"
@@ -152,7 +152,7 @@ import TrebuchetTesting
         let began = ContinuousClock.now
         await exporter.flush(timeout: .milliseconds(50))
         #expect(ContinuousClock.now - began < .seconds(20))
-        #expect(exporter.counts.leftOut == 3_000 && said.count == 3_000)
+        #expect(exporter.counts.dropped == 3_000 && said.count == 3_000)
         #expect(said.lines.last?.hasSuffix("shutdown timed out") == true)
     }
 
@@ -164,7 +164,7 @@ import TrebuchetTesting
         let exporter = try said.exporter("https://127.0.0.1:\(collector.port)") { $0.response = .milliseconds(300) }
         exporter.export(span)
         await exporter.flush(timeout: .seconds(60))
-        #expect(exporter.counts.leftOut == 1 && said.lines.first?.hasPrefix("1 span was not sent to https:") == true)
+        #expect(exporter.counts.dropped == 1 && said.lines.first?.hasPrefix("1 span was not sent to https:") == true)
         // The first message of TLS.
         #expect(collector.firstBytes.first?.starts(with: [0x16, 0x03]) == true && collector.requests.isEmpty)
     }

@@ -107,9 +107,9 @@ import TrebuchetTesting
     @Test("methods run in the span of their call, and their calls are its children")
     func children() async throws {
         let listener = RecordingEventHandler(.spans)
-        let told = Mutex<[TraceSpan]>([])
+        let recorded = Mutex<[TraceSpan]>([])
         var options = TrebuchetClient.Options()
-        options.onSpanEnd = { span in told.withLock { $0.append(span) } }
+        options.onSpanEnd = { span in recorded.withLock { $0.append(span) } }
         let context = try #require(TraceContext(Self.traceparent))
         try await withTraced(listener, options: options) { client, server async throws in
             let traced = try client.resolve(Traced.self, id: "traced")
@@ -127,7 +127,7 @@ import TrebuchetTesting
             let outer = try #require(spans["ObservabilityTests.Traced/ask(_:)"]?.first)
             #expect(inner.parentID == outer.spanID && inner.context.traceID == context.traceID)
         }
-        let calls = told.withLock { $0 }
+        let calls = recorded.withLock { $0 }
         #expect(calls.map(\.kind) == [.client, .client, .client])
         #expect(calls.allSatisfy { $0.parentID == context.spanID && $0.context.traceID == context.traceID })
         let parents = Set(listener.spans.compactMap(\.parentID))

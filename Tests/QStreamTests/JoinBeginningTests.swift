@@ -114,10 +114,10 @@ import Testing
     func insideOut() async {
         for inChild in [false, true] {
             let log = Log<String>()
-            let kept = Log<AnySubscription>()
+            let subscriptions = Log<AnySubscription>()
             let halfWay = await PartialSend { tens, source in
                 @Sendable func build() async {
-                    kept.record(await tens.combineLatest(source.map { $0 }).tap { log.record("\($0)/\($1)") })
+                    subscriptions.record(await tens.combineLatest(source.map { $0 }).tap { log.record("\($0)/\($1)") })
                 }
                 if inChild { await withTaskGroup { $0.addTask { await build() } } } else { await build() }
             }

@@ -10,37 +10,37 @@ import Testing
     @Test("a chain lives as long as its subscription, and leaves nothing in its source")
     func chain() async {
         let subject = Subject(value: 1)
-        weak var held: Token?
+        weak var retained: Token?
         var subscription: AnySubscription?
         do {
             let token = Token()
-            held = token
+            retained = token
             subscription = await subject.map { value in
                 _ = token
                 return value
             }
             .filter { _ in true }.removeDuplicates().combineLatest(subject).merge(Relay()).tap { _ in _ = token }
         }
-        #expect(held != nil)
+        #expect(retained != nil)
         #expect(subject.outlet.inletCount == 2)
         subscription = nil
-        #expect(held == nil)
+        #expect(retained == nil)
         #expect(subject.outlet.inletCount == 0)
         withExtendedLifetime(subscription) {}
     }
 
     @Test("a chain keeps its source alive, and there is no cycle")
     func source() async {
-        weak var held: Subject<Int>?
+        weak var retained: Subject<Int>?
         var subscription: AnySubscription?
         do {
             let subject = Subject(value: 1)
-            held = subject
+            retained = subject
             subscription = await subject.map { $0 + 1 }.any().tap { _ in }
         }
-        #expect(held != nil)
+        #expect(retained != nil)
         subscription?.cancel()
-        #expect(held == nil)
+        #expect(retained == nil)
         withExtendedLifetime(subscription) {}
     }
 
@@ -88,15 +88,15 @@ import Testing
     func values() async {
         let subject = Subject<Token?>(value: nil)
         let chain = await subject.map { $0 }.combineLatest(subject).tap { _ in }
-        weak var held: Token?
+        weak var retained: Token?
         do {
             let token = Token()
-            held = token
+            retained = token
             await subject.set(token)
         }
-        #expect(held != nil)
+        #expect(retained != nil)
         await subject.set(nil)
-        #expect(held == nil)
+        #expect(retained == nil)
         withExtendedLifetime(chain) {}
     }
 

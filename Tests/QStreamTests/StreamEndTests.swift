@@ -145,8 +145,8 @@ import Testing
         var all: [Counter] = []
         for _ in 0..<10_000 {
             let (subject, running) = (Subject(value: 0), Counter())
-            let kept = OperatorState<Streams.Derived<Int?>?>(nil)
-            kept.exchange(
+            let derived = OperatorState<Streams.Derived<Int?>?>(nil)
+            derived.exchange(
                 await subject.mapToFuture { value -> Int? in
                     if value == 0 { return 0 }
                     running.add(1)
@@ -156,7 +156,7 @@ import Testing
                     return value
                 })
             async let sent: Void = subject.set(1)
-            async let released: Void = { _ = kept.exchange(nil) }()
+            async let released: Void = { _ = derived.exchange(nil) }()
             _ = await (sent, released)
             all.append(running)
         }
@@ -196,7 +196,7 @@ import Testing
             let (clock, subject) = (TestClock(), Subject(value: 0))
             let throttled = await subject.throttle(for: .seconds(1), clock: clock)
             let debounced = await subject.debounce(for: .seconds(1), clock: clock)
-            let held = await subject.map { $0 % 2 == 1 }.hold(for: .seconds(1), clock: clock)
+            let delayed = await subject.map { $0 % 2 == 1 }.hold(for: .seconds(1), clock: clock)
             await subject.set(1)
             await subject.set(2)
             #expect(await eventually { clock.sleeperCount >= 3 })
@@ -207,7 +207,7 @@ import Testing
                 await eventually {
                     clock.set(to: clock.now.advanced(by: .seconds(1)))
                     let values = (
-                        await throttled.currentValue(), await debounced.currentValue(), await held.currentValue()
+                        await throttled.currentValue(), await debounced.currentValue(), await delayed.currentValue()
                     )
                     return values == (4, 4, false)
                 })

@@ -135,7 +135,7 @@ import TrebuchetCluster
             for number in 1...60 {
                 if number == 20 { try await nodes[2].kill() }
                 last += 1
-                #expect(try await clerk.addToHeld(1) == last)
+                #expect(try await clerk.addToTally(1) == last)
             }
         }
     }
@@ -148,12 +148,12 @@ import TrebuchetCluster
             // The reference must not be bound to the local instance.
             for name in [nodes[0].names(1)[0], nodes[1].names(1)[0]] {
                 try await clerk.hold(name)
-                #expect(try await clerk.addToHeld(1) == 1)
+                #expect(try await clerk.addToTally(1) == 1)
                 #expect(try await client.resolve(Tally.self, id: name).add(0) == 1)
             }
             let name = nodes[1].names(1)[0]
             await nodes[1].server.shutdown(drain: .seconds(2))
-            #expect(try await clerk.addToHeld(1) == 2)
+            #expect(try await clerk.addToTally(1) == 2)
             #expect(nodes[0].owns(name))
         }
     }

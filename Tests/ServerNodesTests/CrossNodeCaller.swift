@@ -4,7 +4,7 @@ import Trebuchet
 /// Calls actors of other nodes.
 @Trebuchet
 distributed actor CrossNodeCaller {
-    private var held: Tally?
+    private var storedTally: Tally?
 
     /// Adds one to each of the tallies, and returns the sum of their values.
     distributed func count(_ names: [String]) async throws -> Int {
@@ -54,8 +54,8 @@ distributed actor CrossNodeCaller {
         return seen
     }
     /// Stores a reference.
-    distributed func hold(_ name: String) throws { held = try actorSystem.resolve(Tally.self, id: name) }
-    distributed func addToHeld(_ number: Int) async throws -> Int { try await held?.addOnce(number) ?? -1 }
+    distributed func hold(_ name: String) throws { storedTally = try actorSystem.resolve(Tally.self, id: name) }
+    distributed func addToTally(_ number: Int) async throws -> Int { try await storedTally?.addOnce(number) ?? -1 }
     /// Observes several actors at once.
     distributed func watchAll(_ names: [String]) async throws -> Int {
         var streams: [StateStream<Int>.Iterator] = []

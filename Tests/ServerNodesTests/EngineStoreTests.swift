@@ -17,7 +17,7 @@ import TrebuchetCluster
     /// The store of the actor's next owner.
     private func nextOwner(_ engine: MemoryEngine) async throws -> EngineStore {
         if let lease = try await engine.owner(of: log.slot)?.lease { _ = try await engine.releaseLease(lease) }
-        let lease = try #require(try await engine.acquire(log.slot, for: node, lasting: .seconds(60)).lease)
+        let lease = try #require(try await engine.acquire(log.slot, for: node, duration: .seconds(60)).lease)
         return EngineStore(engine) { $0 == lease.slot ? lease : nil }
     }
 
@@ -75,7 +75,7 @@ import TrebuchetCluster
     func renewing() async throws {
         let engine = MemoryEngine()
         let lease = try #require(
-            try await engine.acquire(log.slot, for: node, lasting: .seconds(60)).lease)
+            try await engine.acquire(log.slot, for: node, duration: .seconds(60)).lease)
         let isDue = Mutex(false)
         let known = { @Sendable (slot: ClusterSlot) -> SlotLease? in slot == lease.slot ? lease : nil }
         let store = EngineStore(engine, known: known) { slot in isDue.withLock { $0 } ? nil : known(slot) }
@@ -105,7 +105,7 @@ import TrebuchetCluster
         let engineRoute = FaultyEngine(engine)
         let (log, node) = (log, node)
         @Sendable func acquire() async throws -> SlotLease {
-            try #require(try await engine.acquire(log.slot, for: node, lasting: .seconds(60)).lease)
+            try #require(try await engine.acquire(log.slot, for: node, duration: .seconds(60)).lease)
         }
         let lease = try await acquire()
         let store = EngineStore(engineRoute) { _ in lease }
@@ -129,7 +129,7 @@ import TrebuchetCluster
         // The replica that is promoted lacks two of the entries.
         let replica = MemoryEngine()
         let lease = try #require(
-            try await replica.acquire(log.slot, for: node, lasting: .seconds(1)).lease)
+            try await replica.acquire(log.slot, for: node, duration: .seconds(1)).lease)
         for (offset, entry) in try await engine.read(log, after: nil).entries.dropLast(2).enumerated() {
             let append = LogAppend(entry.payload, expectedHead: UInt64(offset))
             #expect(try await replica.append(append, to: log, lease: lease) == .accepted(UInt64(offset + 1)))
@@ -145,7 +145,7 @@ import TrebuchetCluster
     /// A coordination store with the first entries of another's log, under the same lease.
     private func replica(of engine: MemoryEngine, dropping count: Int) async throws -> (MemoryEngine, SlotLease) {
         let replica = MemoryEngine()
-        let lease = try #require(try await replica.acquire(log.slot, for: node, lasting: .seconds(60)).lease)
+        let lease = try #require(try await replica.acquire(log.slot, for: node, duration: .seconds(60)).lease)
         for (offset, entry) in try await engine.read(log, after: nil).entries.dropLast(count).enumerated() {
             let append = LogAppend(entry.payload, expectedHead: UInt64(offset))
             #expect(try await replica.append(append, to: log, lease: lease) == .accepted(UInt64(offset + 1)))
@@ -232,7 +232,7 @@ import TrebuchetCluster
         try await begin(engine)
         if let lease = try await engine.owner(of: log.slot)?.lease { _ = try await engine.releaseLease(lease) }
         let lease = try #require(
-            try await engine.acquire(log.slot, for: node, lasting: .seconds(60)).lease)
+            try await engine.acquire(log.slot, for: node, duration: .seconds(60)).lease)
         let store = EngineStore(engine, maximumPartitions: 10) {
             SlotLease($0, owner: node, fence: $0 == lease.slot ? lease.fence : 1)
         }
@@ -250,7 +250,7 @@ import TrebuchetCluster
         let memory = MemoryEngine(limits: limits)
         let engine = FaultyEngine(memory)
         let lease = try #require(
-            try await memory.acquire(log.slot, for: node, lasting: .seconds(60)).lease)
+            try await memory.acquire(log.slot, for: node, duration: .seconds(60)).lease)
         let store = EngineStore(engine) { $0 == lease.slot ? lease : nil }
         engine.set { $0.failsSnapshots = true }
         try await store.write([.snapshot(LogSnapshot(epoch: "first", version: 1, bytes: [1]), key)])
@@ -306,12 +306,12 @@ import TrebuchetCluster
         let engine = MemoryEngine()
         try await begin(engine)
         let store = try await nextOwner(engine)
-        let life = try #require(try await store.readLog(key)).snapshot.epoch
+        let epoch = try #require(try await store.readLog(key)).snapshot.epoch
         try await append(6...10, store)
         let bytes = [UInt8](repeating: 8, count: 8)
         if inParts { try await store.write([StateWrite(key, .snapshotPart([9], index: 0, number: 8))]) }
         try await store.write([
-            .snapshot(LogSnapshot(epoch: life, version: 8, partCount: inParts ? 1 : 0, bytes: bytes), key)
+            .snapshot(LogSnapshot(epoch: epoch, version: 8, partCount: inParts ? 1 : 0, bytes: bytes), key)
         ])
         try await append(11...12, store)
         for _ in 0..<2 {

@@ -6,7 +6,7 @@ import TrebuchetActors
 /// Call sessions of other nodes whose recorded responses were evicted; nodes are numbers, and parties are hosts.
 @Suite struct EvictedSessionFilterTests {
     private var names = EvictedSessionFilter(
-        .init(all: 4, perScope: 2, scopes: 2, nodesPerScope: 2, slots: 1 << 20, sketched: 2))
+        .init(all: 4, perScope: 2, scopes: 2, nodesPerScope: 2, slots: 1 << 20, filterCapacity: 2))
 
     private mutating func add(_ node: UInt64, _ number: UInt64, upTo call: UInt64 = 9, of host: UInt64 = 1) {
         names.insert(

@@ -32,7 +32,7 @@ import TrebuchetCluster
         let node = try ClusterNode(name: "a")
         let slot = ClusterSlot(of: name)
         let lease = try #require(
-            try await engine.acquire(slot, for: node, lasting: .seconds(60)).lease)
+            try await engine.acquire(slot, for: node, duration: .seconds(60)).lease)
         let store = EngineStore(engine) { _ in lease }
         let key = StateKey("n", "k", partition: name)
         try await store.write([.put([1], key)])
@@ -61,7 +61,7 @@ import TrebuchetCluster
         let node = try ClusterNode(name: "a")
         let lease = try #require(
             try await engine.acquire(
-                ClusterSlot(of: name), for: node, lasting: .seconds(60)
+                ClusterSlot(of: name), for: node, duration: .seconds(60)
             ).lease)
         engineRoute.set { $0.confirms = true }
         let key = StateKey("n", "k", partition: name)

@@ -18,7 +18,7 @@ import TrebuchetCluster
     private func store(_ engineRoute: FaultyEngine? = nil, mostRecentBytes: Int = 1 << 20) async throws -> EngineStore {
         if let lease = try await engine.owner(of: log.slot)?.lease { _ = try await engine.releaseLease(lease) }
         let node = try ClusterNode(name: "n")
-        let lease = try #require(try await engine.acquire(log.slot, for: node, lasting: .seconds(600)).lease)
+        let lease = try #require(try await engine.acquire(log.slot, for: node, duration: .seconds(600)).lease)
         let (losses, lines) = (losses, lines)
         let store = EngineStore(
             engineRoute ?? engine as any ClusterEngine, mostRecentBytes: mostRecentBytes,
@@ -177,7 +177,7 @@ import TrebuchetCluster
         let isOwner = Mutex(true)
         let node = try ClusterNode(name: "n")
         let lease = try #require(
-            try await engine.acquire(log.slot, for: node, lasting: .seconds(600)).lease)
+            try await engine.acquire(log.slot, for: node, duration: .seconds(600)).lease)
         let store = EngineStore(engine) { slot in isOwner.withLock { $0 } && slot == lease.slot ? lease : nil }
         let lines = lines
         store.report { lines.record($0) }
@@ -226,7 +226,7 @@ import TrebuchetCluster
         let isOwner = Mutex(true)
         let node = try ClusterNode(name: "n")
         let lease = try #require(
-            try await engine.acquire(log.slot, for: node, lasting: .seconds(600)).lease)
+            try await engine.acquire(log.slot, for: node, duration: .seconds(600)).lease)
         let store = EngineStore(engine) { slot in isOwner.withLock { $0 } && slot == lease.slot ? lease : nil }
         let lines = lines
         store.report { lines.record($0) }
@@ -261,7 +261,7 @@ import TrebuchetCluster
         let store = EngineStore(engineRoute) { SlotLease($0, owner: node, fence: 1) }
         var slots: Set<ClusterSlot> = []
         for name in (0..<100).map({ "b\($0)" }) where slots.insert(ClusterSlot(of: name)).inserted {
-            _ = try await engine.acquire(ClusterSlot(of: name), for: node, lasting: .seconds(600))
+            _ = try await engine.acquire(ClusterSlot(of: name), for: node, duration: .seconds(600))
             try await store.put([1], StateKey("n", "k", partition: name))
         }
         let known = Set(store.knownPartitions)

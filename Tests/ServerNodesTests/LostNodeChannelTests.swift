@@ -63,7 +63,7 @@ import TrebuchetCluster
             owners.call("1", name, "add(_:)", [0])
             #expect(await eventually { owners.answers("1").count == 1 })
             for _ in 0..<2 {
-                exchange.lose(first)
+                exchange.closeLostChannels(of: first)
                 #expect(await eventually { exchange.channelCount == 0 })
             }
             engineRoute.set { $0.holdsMessages = false }
@@ -85,13 +85,13 @@ import TrebuchetCluster
             for number in 1...2 {
                 engineRoute.set { $0.losesMessages = true }
                 let before = engineRoute.messageCount
-                client.call("\(number)", name, "add(_:)", [0], isKept: true)
+                client.call("\(number)", name, "add(_:)", [0], isRepeatable: true)
                 #expect(await eventually { engineRoute.messageCount > before })
                 try exchange(nodes[0]).send([NodeFrame(.leaving, channelID: 0)], to: nodes[1].member.node)
                 #expect(await eventually { engineRoute.messageCount > before + 1 })
                 engineRoute.set { $0.losesMessages = false }
                 #expect(await eventually { client.answers("\(number)").count == 1 })
-                try exchange(nodes[0]).lose(nodes[1].member.node)
+                try exchange(nodes[0]).closeLostChannels(of: nodes[1].member.node)
             }
             client.abort()
         }
@@ -110,7 +110,7 @@ import TrebuchetCluster
             client.abort()
             // Those of the other client and of the node.
             #expect(await eventually { exchange.channelCount == 2 && exchange.waitingBytes > 0 })
-            exchange.lose(nodes[1].member.node)
+            exchange.closeLostChannels(of: nodes[1].member.node)
             engineRoute.set { $0.holdsMessages = false }
             other.abort()
             #expect(await eventually { owners.channelCount == 0 })
@@ -127,7 +127,7 @@ import TrebuchetCluster
             for _ in 0..<200_000 { exchange.send([frame], to: node) }
             // Except for those of the one message in transit.
             #expect(exchange.waitingBytes > 190_000 * frame.byteCount)
-            exchange.lose(node)
+            exchange.closeLostChannels(of: node)
             #expect(exchange.waitingBytes == 0)
             engineRoute.set { $0.holdsMessages = false }
         }

@@ -92,7 +92,7 @@ import WebSockets
                     _ = try? await till.pay("x", 1)
                     return first.server.context.nodes?.openLinkCount == 1
                 })
-            let held = Task { try await till.hold("stopping") }
+            let pendingCall = Task { try await till.hold("stopping") }
             #expect(await eventually { PaymentLog.shared.count("stopping") == 1 })
             let stopping = Task { await second.server.shutdown() }
             #expect(await eventually { !first.member.liveNodes.contains(second.member.node) })
@@ -100,7 +100,7 @@ import WebSockets
             #expect(await eventually { engineRoute.roundCount > rounds + 4 })
             #expect(first.server.context.nodes?.openLinkCount == 1)
             PaymentLog.shared.release("stopping")
-            #expect(try await held.value == "stopping")
+            #expect(try await pendingCall.value == "stopping")
             await stopping.value
         }
     }

@@ -60,7 +60,7 @@ import TrebuchetActors
     }
 
     @Test("a compacted log has the effect of all its entries")
-    func folding() throws {
+    func compaction() throws {
         let (count, call) = (
             StateKey("states", "a.count", partition: "a"), StateKey("calls", "c/1", partition: "a")
         )
@@ -75,22 +75,22 @@ import TrebuchetActors
         }
         // An incomplete snapshot continues after it.
         try contents.apply([.write(StateWrite(count, .snapshotPart([8], index: 0, number: 4)))])
-        var folded = ActorLogContents()
-        try folded.apply(try #require(ActorLogEntry.items(contents.folded, of: "a")))
-        #expect(folded.log(count) == contents.log(count))
-        #expect(folded.log(count)?.snapshot.epoch == "f")
-        #expect(folded.log(count)?.earlierIncarnations == [StreamIncarnation(epoch: "e", lastVersion: 3)])
-        #expect(folded.value(call) == [7])
+        var compacted = ActorLogContents()
+        try compacted.apply(try #require(ActorLogEntry.items(contents.compacted, of: "a")))
+        #expect(compacted.log(count) == contents.log(count))
+        #expect(compacted.log(count)?.snapshot.epoch == "f")
+        #expect(compacted.log(count)?.earlierIncarnations == [StreamIncarnation(epoch: "e", lastVersion: 3)])
+        #expect(compacted.value(call) == [7])
         let whole = LogSnapshot(epoch: "f", version: 4, partCount: 1, bytes: [9])
-        try folded.apply([.write(.snapshot(whole, count))])
-        #expect(folded.log(count)?.snapshot.bytes == [8, 9])
-        #expect(folded.log(count)?.entries.map(\.version) == [5])
+        try compacted.apply([.write(.snapshot(whole, count))])
+        #expect(compacted.log(count)?.snapshot.bytes == [8, 9])
+        #expect(compacted.log(count)?.entries.map(\.version) == [5])
     }
 
-    private func folded(_ contents: ActorLogContents) throws -> ActorLogContents {
-        var folded = ActorLogContents()
-        try folded.apply(try #require(ActorLogEntry.items(contents.folded, of: "a")))
-        return folded
+    private func compacted(_ contents: ActorLogContents) throws -> ActorLogContents {
+        var compacted = ActorLogContents()
+        try compacted.apply(try #require(ActorLogEntry.items(contents.compacted, of: "a")))
+        return compacted
     }
 
     private func call(_ number: Int, of connection: String = "c") -> StateKey {
@@ -101,12 +101,12 @@ import TrebuchetActors
     func calls() throws {
         var contents = ActorLogContents()
         for number in 1...16_400 { try contents.apply([.write(.put([1], call(number)))]) }
-        let folded = try folded(try folded(contents))
-        #expect(folded.value(call(16_400)) == [1])
-        #expect(folded.value(call(17)) == [1])
-        for number in 1...16 { #expect(folded.value(call(number)) == []) }
-        #expect(folded.value(call(16_401)) == nil)
-        #expect(folded.value(call(1, of: "d")) == nil)
+        let compacted = try compacted(try compacted(contents))
+        #expect(compacted.value(call(16_400)) == [1])
+        #expect(compacted.value(call(17)) == [1])
+        for number in 1...16 { #expect(compacted.value(call(number)) == []) }
+        #expect(compacted.value(call(16_401)) == nil)
+        #expect(compacted.value(call(1, of: "d")) == nil)
     }
 
     @Test("evicted calls are recorded for the last 1,024 connections, ordered by their latest eviction")
@@ -120,10 +120,10 @@ import TrebuchetActors
             // A connection that continues to call.
             try evict(number, of: "old")
         }
-        let folded = try folded(try folded(contents))
-        #expect(folded.value(call(1_099, of: "old")) == [])
-        #expect(folded.value(call(1, of: "c1099")) == [])
-        #expect(folded.value(call(1, of: "c0")) == nil)
+        let compacted = try compacted(try compacted(contents))
+        #expect(compacted.value(call(1_099, of: "old")) == [])
+        #expect(compacted.value(call(1, of: "c1099")) == [])
+        #expect(compacted.value(call(1, of: "c0")) == nil)
     }
 
     @Test("large responses are evicted so that the log can be compacted; an evicted call is not executed again")
@@ -133,11 +133,11 @@ import TrebuchetActors
             try contents.apply([.write(.put([UInt8](repeating: 1, count: 17_000), call(number)))])
         }
         try contents.apply([.write(.put([1], call(7, of: "d"))), .write(.delete(call(7, of: "d")))])
-        #expect(contents.folded.count < 5 << 20)
-        let folded = try folded(contents)
-        #expect(folded.value(call(1_000))?.count == 17_000)
-        #expect(folded.value(call(1)) == [])
-        #expect(folded.value(call(7, of: "d")) == [])
-        #expect(folded.value(call(8, of: "d")) == nil)
+        #expect(contents.compacted.count < 5 << 20)
+        let compacted = try compacted(contents)
+        #expect(compacted.value(call(1_000))?.count == 17_000)
+        #expect(compacted.value(call(1)) == [])
+        #expect(compacted.value(call(7, of: "d")) == [])
+        #expect(compacted.value(call(8, of: "d")) == nil)
     }
 }

@@ -41,10 +41,12 @@ final class OrderedCallChecker: Sendable {
                 found("call \(call) was done \(times.count) times on \(name)")
             }
         }
-        for (call, told) in contents.acknowledged {
-            let calls = rolls[told.name] ?? []
-            if !calls.indices.contains(told.number - 1) || calls[told.number - 1] != call {
-                found("call \(call) was acknowledged as the \(told.number). of \(told.name), which has \(calls)")
+        for (call, acknowledged) in contents.acknowledged {
+            let calls = rolls[acknowledged.name] ?? []
+            if !calls.indices.contains(acknowledged.number - 1) || calls[acknowledged.number - 1] != call {
+                found(
+                    "call \(call) was acknowledged as the \(acknowledged.number). of \(acknowledged.name), which has \(calls)"
+                )
             }
         }
         let all = Set(rolls.values.joined())

@@ -85,7 +85,7 @@ import TrebuchetCluster
     }
 
     @Test("a cluster-wide actor continues at the next owner, even when each node has a separate store")
-    func placed() async throws {
+    func clustered() async throws {
         let engine = MemoryEngine()
         let nodes = [
             try await Self.node("a", engine, store: MemoryStore()),
@@ -108,10 +108,10 @@ import TrebuchetCluster
         let lines = Journal()
         let node = try await Self.node("a", MemoryEngine(), store: hasStore ? MemoryStore() : nil, lines: lines)
         for name in ["own", "mine/*"] {
-            let told = lines.entries.filter {
+            let logged = lines.entries.filter {
                 $0.contains("'\(name)' has persisted states, but this node has no store")
             }
-            #expect(told.count == (hasStore ? 0 : 1))
+            #expect(logged.count == (hasStore ? 0 : 1))
         }
         #expect(!lines.entries.contains { $0.contains("'tallies/*'") })
         await node.stop()

@@ -31,10 +31,10 @@ import TrebuchetCluster
             client.call("6", name, "add(_:)", [0])
             #expect(await eventually { client.answers("6").count == 1 })
             for _ in 1...2 {
-                client.call("7", name, "addOnce(_:)", [5], isKept: true)
+                client.call("7", name, "addOnce(_:)", [5], isRepeatable: true)
                 client.cancel("7")
             }
-            client.call("7", name, "addOnce(_:)", [5], isKept: true)
+            client.call("7", name, "addOnce(_:)", [5], isRepeatable: true)
             #expect(await eventually { client.answers("7").count == 3 })
             client.call("8", name, "add(_:)", [0])
             #expect(await eventually { client.answers("8").count == 1 })

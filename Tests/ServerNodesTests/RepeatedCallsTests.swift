@@ -90,25 +90,25 @@ import TrebuchetCluster
         try await Node.with(nodes) {
             // Some of these actors move to the node where their calls wait, and the others to the third node.
             let names = nodes[1].names(12)
-            var held: [TextClient] = []
+            var clients: [TextClient] = []
             for (number, name) in names.enumerated() {
                 let first = try await nodes[0].textClient()
                 gate.set { $0.holdsMessages = true }
                 first.callOnce(1, name, "addOnce(_:)", "[1]")
-                #expect(await eventually { gate.heldCount > 0 })
+                #expect(await eventually { gate.pausedCount > 0 })
                 // Its client has abandoned it, and repeats it through another node.
                 let second = try await nodes[1].textClient()
                 second.repeat(1, name, "addOnce(_:)", "[1]", of: first.session)
                 #expect(try #require(await second.answer(1)).contains(#""result":1"#), "\(number)")
                 second.abort()
-                held.append(first)
+                clients.append(first)
             }
             await nodes[1].server.shutdown(drain: .zero)
             gate.set { $0.holdsMessages = false }
-            for first in held { #expect(await first.answer(1) != nil) }
+            for first in clients { #expect(await first.answer(1) != nil) }
             let client = try await nodes[2].client()
             for name in names { #expect(try await client.resolve(Tally.self, id: name).add(0) == 1) }
-            for first in held { first.abort() }
+            for first in clients { first.abort() }
         }
     }
 
@@ -313,7 +313,7 @@ import TrebuchetCluster
     }
 
     private func breakChannels(_ one: Node, _ other: Node) {
-        one.server.context.nodes?.exchange.lose(other.member.node)
+        one.server.context.nodes?.exchange.closeLostChannels(of: other.member.node)
     }
     private func channelCount(at node: Node) -> Int { node.server.context.nodes?.exchange.channelCount ?? 0 }
     private func recordedCallCount(at node: Node) -> Int { node.server.context.idempotencyCache.count }

@@ -46,7 +46,7 @@ import TrebuchetCluster
             #expect(
                 await eventually {
                     let streams = await server.counters().streams
-                    return filter.isEmpty ? engineRoute.heldCount > 0 : streams == 1
+                    return filter.isEmpty ? engineRoute.pausedCount > 0 : streams == 1
                 })
             revoke()
             #expect(await eventually { client.messages.contains { $0.error == "unauthenticated" } })

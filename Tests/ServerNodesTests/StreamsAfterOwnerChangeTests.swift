@@ -63,7 +63,7 @@ import TrebuchetCluster
             client.call(2, name, "observeCount", "[]", more: #","filter":{"distinct":true}"#)
             #expect(await eventually { client.versions.count == 2 })
             gate.set { $0.holdsMessages = true }
-            nodes[0].server.context.nodes?.exchange.lose(nodes[1].member.node)
+            nodes[0].server.context.nodes?.exchange.closeLostChannels(of: nodes[1].member.node)
             let stopping = Task { await nodes[0].server.shutdown(drain: .seconds(20)) }
             let begun = Set(client.starts.map(\.streamID))
             let ended = { Set(client.messages.filter { $0.type == "streamEnd" }.map(\.streamID)) }
@@ -91,7 +91,7 @@ import TrebuchetCluster
             }
             end(client.starts[0])
             #expect(await eventually { client.messages.count { $0.type == "streamEnd" } == 1 })
-            nodes[0].server.context.nodes?.exchange.lose(nodes[1].member.node)
+            nodes[0].server.context.nodes?.exchange.closeLostChannels(of: nodes[1].member.node)
             client.call("x", here, "none()")
             #expect(await eventually { client.answers("x").count == 1 })
             end(client.starts[1])

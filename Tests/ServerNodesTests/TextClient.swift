@@ -47,8 +47,9 @@ final class TextClient: Sendable {
 
     func cancel(_ callID: Int) { cancel(String(callID)) }
 
-    func call(_ callID: String, _ actor: String, _ target: String, _ arguments: [Int] = [], isKept: Bool = false) {
-        let session = isKept ? #","session":"\#(session)""# : ""
+    func call(_ callID: String, _ actor: String, _ target: String, _ arguments: [Int] = [], isRepeatable: Bool = false)
+    {
+        let session = isRepeatable ? #","session":"\#(session)""# : ""
         send("invocation", callID, actor, target, #""arguments":\#(arguments)\#(session)"#)
     }
 

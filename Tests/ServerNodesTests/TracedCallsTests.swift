@@ -45,9 +45,9 @@ import TrebuchetCluster
         try await withNodes(["a", "b"], areReached: areReached) { nodes in
             let (here, there) = (listen(to: nodes[0]), listen(to: nodes[1]))
             let context = try #require(TraceContext(Self.traceparent))
-            let told = Mutex<[TraceSpan]>([])
+            let recorded = Mutex<[TraceSpan]>([])
             var options = TrebuchetClient.Options()
-            options.onSpanEnd = { span in told.withLock { $0.append(span) } }
+            options.onSpanEnd = { span in recorded.withLock { $0.append(span) } }
             let client = try await nodes[0].client(options)
             let name = nodes[1].names(1)[0]
             let tally = try client.resolve(Tally.self, id: name)
@@ -62,7 +62,7 @@ import TrebuchetCluster
             #expect(try await tally.add(0) == 2)
             #expect(await eventually { there.all.count { $0.kind == .server } == 3 })
             let calls = there.all.filter { $0.kind == .server }
-            let own = told.withLock { $0 }
+            let own = recorded.withLock { $0 }
             #expect(calls.map(\.parentID) == own.map(\.context.spanID) && own.count == 3)
             #expect((calls + own).allSatisfy { $0.context.traceID == Self.trace })
             #expect(calls.map(\.error) == [nil, nil, "unauthorized"])
@@ -114,7 +114,7 @@ import TrebuchetCluster
             client.call(2, till, "pay(_:_:)", #"["traced",2]"#, more: more)
             #expect(await eventually { texts().contains { $0.contains(#""traced",2"#) } })
             gate.set { $0.losesMessages = false }
-            nodes[0].server.context.nodes?.exchange.lose(nodes[1].member.node)
+            nodes[0].server.context.nodes?.exchange.closeLostChannels(of: nodes[1].member.node)
             let answer = try #require(await client.answer(2))
             #expect(answer.contains(#""result":2"#))
             #expect(traceparent(in: answer)?.hasPrefix("00-\(Self.trace)-") == true, "\(answer)")
@@ -140,8 +140,8 @@ import TrebuchetCluster
             var named: [String?] = []
             for callID in 1...4 { named.append(traceparent(in: try #require(await client.answer(callID)))) }
             #expect(await eventually { spans.all.count { $0.kind == .server } == 2 })
-            let told = spans.all.filter { $0.kind == .server }.map(\.context.traceparent)
-            #expect(Set(named[0...1].compactMap(\.self)) == Set(told) && named[2] == nil)
+            let recorded = spans.all.filter { $0.kind == .server }.map(\.context.traceparent)
+            #expect(Set(named[0...1].compactMap(\.self)) == Set(recorded) && named[2] == nil)
             // A call that is not sampled has no span to name.
             #expect(named[3] == nil)
             client.abort()

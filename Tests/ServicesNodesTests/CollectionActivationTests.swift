@@ -16,7 +16,7 @@ import TrebuchetCluster
         let engine = MemoryEngine()
         let node = try ClusterNode(name: "n")
         let lease = try #require(
-            try await engine.acquire(ClusterSlot(of: actor), for: node, lasting: .seconds(60)).lease)
+            try await engine.acquire(ClusterSlot(of: actor), for: node, duration: .seconds(60)).lease)
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         func load(valid: SlotLease?, known: SlotLease?) async throws {
             let store = EngineStore(engine, known: { _ in known }) { _ in valid }

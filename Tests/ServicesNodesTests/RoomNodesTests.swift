@@ -274,8 +274,8 @@ import TrebuchetCluster
             #expect(again.membershipID == ticket.membershipID)
             #expect(again.events.last == 3 && again.events.epoch != ticket.events.epoch)
             #expect(again.events.earlier == [EventPosition(epoch: ticket.events.epoch, last: 3)])
-            let kept = try await actor.history(topic: nil, after: nil, limit: nil)
-            #expect(kept.map(\.payload) == payloads && kept.map(\.number) == [1, 2, 3])
+            let history = try await actor.history(topic: nil, after: nil, limit: nil)
+            #expect(history.map(\.payload) == payloads && history.map(\.number) == [1, 2, 3])
         }
     }
 

@@ -96,14 +96,14 @@ struct SharedFaultTests {
     @Test("observers of a wrapper are notified when it refers to another value")
     func observedReassignment() {
         @Shared(value: 1) var first
-        let told = ChangeCounter()
+        let changes = ChangeCounter()
         withObservationTracking {
             _ = first
         } onChange: {
-            told.tell()
+            changes.tell()
         }
         $first = Shared(value: 2)
-        #expect(told.count == 1)
+        #expect(changes.count == 1)
     }
 
     @Test("a wrapper's description names its type and its key")
@@ -111,14 +111,14 @@ struct SharedFaultTests {
         struct Point: Sendable { var x = 1 }
         @Shared(value: 0) var count
         @Shared(value: "a") var text
-        @Shared(.inMemory("count"), store: store) var kept = 0
+        @Shared(.inMemory("count"), store: store) var inMemoryCount = 0
         let file = URL(fileURLWithPath: "/count.json")
         @Shared(.fileStorage(file), store: SharedStore(files: InMemoryFileStorage())) var filed = 0
         @Shared(value: Point()) var point
         #expect("\($count)" == "Shared<Int>(value: 0)")
         #expect("\($text)" == #"Shared<String>(value: "a")"#)
         #expect("\(SharedReader($count))" == "SharedReader<Int>(value: 0)")
-        #expect("\($kept)" == #"Shared<Int>(.inMemory("count"))"#)
+        #expect("\($inMemoryCount)" == #"Shared<Int>(.inMemory("count"))"#)
         #expect("\($filed)" == "Shared<Int>(.fileStorage(file:///count.json))")
         #expect("\($point.x)".hasSuffix(")[dynamicMember: \\Point.x])"))
     }

@@ -54,8 +54,8 @@ struct SharedStoreTests {
         @Shared(.fileStorage(file)) var again = 0
         #expect(again == 3)
         defer { try? FileManager.default.removeItem(at: file) }
-        @Shared(.fileStorage(file), store: SharedStore()) var kept = 1
-        try await $kept.save()
+        @Shared(.fileStorage(file), store: SharedStore()) var stored = 1
+        try await $stored.save()
         #expect(FileManager.default.fileExists(atPath: file.path))
     }
 

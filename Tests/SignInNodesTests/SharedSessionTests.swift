@@ -112,19 +112,19 @@ import TrebuchetCluster
     @Test(
         "a node that starts later knows the sessions ended before, and checks the others when it cannot know",
         arguments: [1, 100])
-    func laterNode(newsKept: Int) async throws {
+    func laterNode(noticesPerTable: Int) async throws {
         var limits = ClusterEngineLimits()
-        limits.noticesPerTable = newsKept
+        limits.noticesPerTable = noticesPerTable
         try await AuthNodes.run(engine: limits) { nodes in
             let ended = try await nodes.signIn("ada@b.c", at: nodes.a).grant
-            let kept = try await nodes.signIn("b@b.c", at: nodes.a).grant
+            let retained = try await nodes.signIn("b@b.c", at: nodes.a).grant
             try await nodes.a.client().auth.signOut(ended.refreshToken)
             let guest = try await nodes.b.client().auth.signInAsGuest()
             try await nodes.b.client().auth.signOut(guest.refreshToken)
             let node = try await nodes.anotherNode()
-            #expect(node.accounts.connections.remembersAll == (newsKept == 100))
+            #expect(node.accounts.connections.hasCompleteHistory == (noticesPerTable == 100))
             await #expect(throws: TransportError.self) { try await node.client(token: ended.accessToken) }
-            #expect(try await node.client(token: kept.accessToken).caller() == kept.user.id)
+            #expect(try await node.client(token: retained.accessToken).caller() == retained.user.id)
             await node.server.shutdown(drain: .zero)
         }
     }

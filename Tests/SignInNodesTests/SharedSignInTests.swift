@@ -187,12 +187,12 @@ import TrebuchetCluster
         try await AuthNodes.run(limits) { nodes in
             _ = try await nodes.a.client().auth.signInAsGuest()
             nodes.clock.advance(by: .seconds(1_800))
-            let kept = try await nodes.b.client().auth.signInAsGuest()
+            let retained = try await nodes.b.client().auth.signInAsGuest()
             nodes.clock.advance(by: .seconds(1_800))
             // The limit is reached, and each node may sweep once in an hour.
             #expect(try await nodes.b.client().auth.signInAsGuest().user.isGuest)
             #expect(try await nodes.a.accounts.shared?.count() == AccountCount(all: 2, guests: 2))
-            #expect(try await nodes.a.client().auth.refresh(kept.refreshToken).user == kept.user)
+            #expect(try await nodes.a.client().auth.refresh(retained.refreshToken).user == retained.user)
         }
     }
 }

@@ -46,8 +46,8 @@ struct ComposedMachineTests {
         store.exhaustivity = .off
         await store.send(.input(.tally(.set(1)))) { $0.tally.count = 1 }
         await store.send(.input(.tally(.ask)))
-        await store.receive(\.ioResult.told, "1 at 9") { $0.tally.facts = ["1 at 9"] }
-        await store.receive(\.ioResult.told, "2 at 9") { $0.tally.facts = ["1 at 9", "2 at 9"] }
+        await store.receive(\.ioResult.received, "1 at 9") { $0.tally.facts = ["1 at 9"] }
+        await store.receive(\.ioResult.received, "2 at 9") { $0.tally.facts = ["1 at 9", "2 at 9"] }
     }
 
     @Test("a child may have a computed state")
@@ -118,17 +118,17 @@ struct ComposedMachineTests {
     func byHand() async {
         struct Parent: Reducer {
             struct State: Equatable { var tally = TallyMachine.State() }
-            enum Action: Equatable, Sendable { case up, told(String) }
+            enum Action: Equatable, Sendable { case up, received(String) }
 
             var body: some ReducerOf<Self> {
                 NestedStateMachine<State, Action, TallyMachine>(
                     state: \.tally, toChildAction: { $0 == .up ? .input(.increment) : nil },
-                    fromChildAction: { if case .ioResult(.fact(let fact)) = $0 { .told(fact) } else { nil } },
+                    fromChildAction: { if case .ioResult(.fact(let fact)) = $0 { .received(fact) } else { nil } },
                     child: { TallyMachine() })
             }
         }
         let store = TestStore(initialState: Parent.State()) { Parent() }
         await store.send(.up) { $0.tally.count = 1 }
-        await store.send(.told("a"))
+        await store.send(.received("a"))
     }
 }

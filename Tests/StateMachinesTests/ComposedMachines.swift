@@ -57,7 +57,7 @@ struct TallyScreen: StateMachine {
     typealias IOEffect = Never
     enum IOResult: Equatable, Sendable {
         @Forward(TallyMachine.IOResult.fact)
-        case told(String)
+        case received(String)
     }
 
     static func reduceInput(_ state: State, _ input: Input) -> Transition {

@@ -209,11 +209,11 @@ struct StoreTests {
 
     @Test("released scoped stores leave nothing behind")
     func droppedScopes() {
-        let kept = store.scope(state: \.child, action: \.child)
+        let scoped = store.scope(state: \.child, action: \.child)
         for _ in 0..<1_000 { _ = store.scope(state: \.child, action: \.child) }
         #expect(store.observers.childCount < 20)
         let changes = Recorder()
-        observe(changes, "kept") { _ = kept.count }
+        observe(changes, "kept") { _ = scoped.count }
         store.send(.child(.add))
         #expect(changes.entries == ["kept"])
     }

@@ -74,7 +74,7 @@ import TrebuchetWire
 
     @Test("150 filters of a large state share one encoded text, and take a few times as long as its encoding")
     func sharedText() async throws {
-        let (texts, ratio, held) = try await reactor.perform { [self] in
+        let (texts, ratio, retainedCount) = try await reactor.perform { [self] in
             Result {
                 let rig = FanOutRig(reactor)
                 let state = rig.observed()
@@ -97,15 +97,15 @@ import TrebuchetWire
                 let got = readers.filter { $0.link.versions == [2] }.count
                 precondition(got == 150, "\(got) readers got it")
                 for (connection, link) in readers { link.texts = []; _ = connection }
-                let held = Set(
+                let retainedCount = Set(
                     state.source.filters.current.flatMap { $0.undeliveredTexts.map { ObjectIdentifier($0.0) } }
                 ).count
                 for (connection, _) in readers { connection.linkDidClose() }
-                return (texts, Double(took) / Double(max(1, encoding)), held)
+                return (texts, Double(took) / Double(max(1, encoding)), retainedCount)
             }
         }.get()
         #expect(texts == 1)
-        #expect(held <= 1)
+        #expect(retainedCount <= 1)
         #expect(ratio < 40, "\(ratio) times the time of encoding")
     }
 

@@ -17,19 +17,19 @@ import TrebuchetWire
 
     private static let target = StreamTarget(actorID: "a", name: "observeItems")
 
-    private let kept = AppliedState<Items>()
+    private let appliedState = AppliedState<Items>()
     private let stream: EncodedStream
     private var registry = StreamRegistry()
     private var relay: StateRelay<EncodedStream.State> { stream.relay }
 
     init() {
-        stream = EncodedStream(of: Self.target, incrementalState: kept, userInfo: [:]) {}
+        stream = EncodedStream(of: Self.target, incrementalState: appliedState, userInfo: [:]) {}
         registry.subscribe(callNumber: 1, target: Self.target, sink: StreamSink(of: stream))
         #expect(registry.handleStreamStart(callNumber: 1, streamID: "s1", epoch: "e") == nil)
     }
 
     private var newest: (value: Items, count: UInt64)? {
-        get throws { try kept.newest(userInfo: [:]) }
+        get throws { try appliedState.newest(userInfo: [:]) }
     }
 
     private mutating func data(_ sequence: UInt64, _ text: String) {

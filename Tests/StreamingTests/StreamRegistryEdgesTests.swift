@@ -63,10 +63,10 @@ import TrebuchetWire
         // The ID of another stream that has started.
         _ = registry.handleStreamStart(callNumber: 2, streamID: "s3", epoch: "e")
         #expect(registry.startingCount == 1)
-        let told = registry.remove(callNumber: 1)
-        #expect(told == nil && registry.startingCount == 0)
-        let kept = registry.remove(callNumber: 2)
-        #expect(kept == "s3" && registry.count == 0 && registry.startingCount == 0)
+        let removed = registry.remove(callNumber: 1)
+        #expect(removed == nil && registry.startingCount == 0)
+        let secondID = registry.remove(callNumber: 2)
+        #expect(secondID == "s3" && registry.count == 0 && registry.startingCount == 0)
     }
 
     @Test("the ID of a stream on an earlier connection may belong to another stream on this one")
@@ -76,9 +76,9 @@ import TrebuchetWire
         begin(2, second, id: "s2")
         _ = registry.restartAll()
         _ = registry.handleStreamStart(callNumber: 2, streamID: "s1", epoch: "e")
-        let told = registry.remove(callNumber: 1)
+        let removed = registry.remove(callNumber: 1)
         let isTaken = data("s1", 1, "1")
-        #expect(told == nil && isTaken && value(second) == "1")
+        #expect(removed == nil && isTaken && value(second) == "1")
     }
 
     @Test("values count when they are newer and of the same epoch; another epoch resets the sequence")

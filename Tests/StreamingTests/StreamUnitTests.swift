@@ -64,10 +64,10 @@ import TrebuchetWire
         arguments: [
             (66, 10, 66), (67, 10, 1), (4, 64 << 10, 4), (5, 64 << 10, 1), (1, 1 << 20, 1),
         ])
-    func fresh(count: Int, size: Int, kept: Int) {
+    func fresh(count: Int, size: Int, retained: Int) {
         var fresh = TurnUpdates()
         for number in 1...count { fresh.append(update(UInt64(number), whole: size)) }
-        #expect(fresh.updates.count == kept)
+        #expect(fresh.updates.count == retained)
         #expect(fresh.updates.last?.sequence == UInt64(count))
         fresh.removeAll()
         #expect(fresh.updates.isEmpty)

@@ -21,9 +21,11 @@ import Testing
         for sequence in 11...200 as ClosedRange<UInt64> {
             log.append(update(sequence))
             #expect(numbers(log.updates(since: sequence)) == [])
-            let kept = min(3, sequence - 10)
-            #expect(numbers(log.updates(since: sequence - kept)) == Array((sequence - kept + 1)...sequence))
-            #expect(log.updates(since: sequence - kept - 1) == nil)
+            let retainedCount = min(3, sequence - 10)
+            #expect(
+                numbers(log.updates(since: sequence - retainedCount))
+                    == Array((sequence - retainedCount + 1)...sequence))
+            #expect(log.updates(since: sequence - retainedCount - 1) == nil)
         }
     }
 

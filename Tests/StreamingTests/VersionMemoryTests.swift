@@ -13,7 +13,7 @@ import Testing
     @Test("a version needed by readers is counted once, however many they are, until the last one has received it")
     func countedOnce() async {
         let budget = MemoryBudget(limit: 1 << 30)
-        let (held, small) = await reactor.perform { [reactor] in
+        let (usedBytes, small) = await reactor.perform { [reactor] in
             let rig = FanOutRig(reactor)
             rig.shard.memory = budget
             let state = rig.observed()
@@ -24,26 +24,26 @@ import Testing
             }
             rig.endTurns()
             let small = budget.usedBytes
-            var held: [Int] = []
+            var usedBytes: [Int] = []
             for number in 0..<20 {
                 state.set(String(repeating: "\(number)", count: 100_000))
                 rig.endTurns()
-                held.append(budget.usedBytes)
+                usedBytes.append(budget.usedBytes)
             }
             for (connection, _) in readers { connection.linkDidClose() }
-            return (held, small)
+            return (usedBytes, small)
         }
         #expect(small == 0)
         // The version of the readers, and the base of the next comparison: the same one.
-        #expect(held.allSatisfy { $0 < 450_000 }, "\(held)")
-        #expect(held.allSatisfy { $0 >= 100_000 })
+        #expect(usedBytes.allSatisfy { $0 < 450_000 }, "\(usedBytes)")
+        #expect(usedBytes.allSatisfy { $0 >= 100_000 })
         #expect(await reactor.perform { budget.usedBytes } == 0)
     }
 
     @Test("the last version is released with the first change that has no waiting readers")
     func forgotten() async {
         let budget = MemoryBudget(limit: 1 << 30)
-        let held = await reactor.perform { [reactor] in
+        let usedBytes = await reactor.perform { [reactor] in
             let rig = FanOutRig(reactor)
             rig.shard.memory = budget
             rig.shard.resumeTime = .zero
@@ -53,20 +53,20 @@ import Testing
             state.set(String(repeating: "x", count: 100_000))
             rig.endTurns()
             connection.linkDidClose()
-            var held = [budget.usedBytes]
+            var usedBytes = [budget.usedBytes]
             state.count()
             rig.endTurns()
-            held.append(budget.usedBytes)
-            return withExtendedLifetime(rig) { held }
+            usedBytes.append(budget.usedBytes)
+            return withExtendedLifetime(rig) { usedBytes }
         }
-        #expect(held[0] >= 100_000)
-        #expect(held[1] == 0)
+        #expect(usedBytes[0] >= 100_000)
+        #expect(usedBytes[1] == 0)
     }
 
     @Test("deltas of a large state retain none of its values")
     func differences() async {
         let budget = MemoryBudget(limit: 1 << 30)
-        let held = await reactor.perform { [reactor] in
+        let usedBytes = await reactor.perform { [reactor] in
             let rig = FanOutRig(reactor)
             rig.shard.memory = budget
             let state = rig.observed()
@@ -80,10 +80,10 @@ import Testing
                 rig.endTurns()
             }
             precondition(link.versions.count == 62)
-            let held = budget.usedBytes
+            let usedBytes = budget.usedBytes
             connection.linkDidClose()
-            return held
+            return usedBytes
         }
-        #expect(held < 3 << 20, "\(held) bytes")
+        #expect(usedBytes < 3 << 20, "\(usedBytes) bytes")
     }
 }

@@ -7,9 +7,9 @@ final class PipeEnd: Sendable {
     struct NoPipe: Error { let errno: Int32 }
     struct NotWritten: Error { let errno: Int32 }
 
-    private let held: Mutex<Int32?>
+    private let stored: Mutex<Int32?>
 
-    private init(_ descriptor: Int32) { held = Mutex(descriptor) }
+    private init(_ descriptor: Int32) { stored = Mutex(descriptor) }
 
     deinit { close() }
 
@@ -22,10 +22,10 @@ final class PipeEnd: Sendable {
     }
 
     /// -1 when it has been closed.
-    var descriptor: Int32 { held.withLock { $0 ?? -1 } }
+    var descriptor: Int32 { stored.withLock { $0 ?? -1 } }
 
     func close() {
-        held.withLock { descriptor in
+        stored.withLock { descriptor in
             if let descriptor { _ = Glibc.close(descriptor) }
             descriptor = nil
         }

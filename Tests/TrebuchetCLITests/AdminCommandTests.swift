@@ -258,13 +258,13 @@ import TrebuchetTesting
             #expect(done.status == 2 && done.error.contains("confirm with --yes"), "\(command): \(done.error)")
         }
         #expect(try await bench.admin("documents", "todos", "--json").output.isEmpty == false)
-        try DestructiveActionPrompt.decide(isSure: true, isTerminal: false) { nil }
+        try DestructiveActionPrompt.decide(isConfirmed: true, isTerminal: false) { nil }
         for answer in ["y", "Y", "yes"] {
-            try DestructiveActionPrompt.decide(isSure: false, isTerminal: true) { answer }
+            try DestructiveActionPrompt.decide(isConfirmed: false, isTerminal: true) { answer }
         }
         for answer in ["n", "", "yesterday", nil] {
             #expect(throws: DestructiveActionPrompt.Denied.self) {
-                try DestructiveActionPrompt.decide(isSure: false, isTerminal: true) { answer }
+                try DestructiveActionPrompt.decide(isConfirmed: false, isTerminal: true) { answer }
             }
         }
         #expect(await bench.server.stop() == 0)

@@ -67,7 +67,7 @@ import TrebuchetTesting
     }
 
     @Test("a bank opened again has only the new accounts, and keeps them when its server is killed")
-    func kept() async throws {
+    func persisted() async throws {
         try await withTestServer(store: MemoryStore()) { server in
             await server.expose(Bank(actorSystem: server.actorSystem), as: "bank")
         } body: { test in

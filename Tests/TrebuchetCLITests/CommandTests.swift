@@ -198,6 +198,18 @@ private final class UnresponsivePeer: WebSocketHandler {
         #expect(says == !(arguments.contains("--examples") || arguments.contains("--bench")), "\(outcome)")
     }
 
+    @Test("a command for a service that the server does not host names the option that adds it")
+    func missingService() async throws {
+        let server = try await ServeProcess(arguments: ["--services", "none"])
+        let signIn = try await trebuchet("sign-in", "--url", server.url)
+        #expect(signIn.status == 1 && signIn.error.contains("or with --services auth"), "\(signIn)")
+        let list = try await trebuchet("collection", "list", "--url", server.url, "todos")
+        #expect(list.status == 1 && list.error.contains("or with --services collections"), "\(list)")
+        let call = try await trebuchet("call", "--url", server.url, "none", "increment()")
+        #expect(call.status == 1 && !call.error.contains("--services"), "\(call)")
+        await server.stop()
+    }
+
     @Test("an error goes to standard error, with exit code 1")
     func errors() async throws {
         let server = try await ServeProcess()

@@ -32,7 +32,7 @@ struct ClusterEngineErrorTests {
 
     @Test("a permanent error and the end of the time end the repetition")
     func permanent() async {
-        #expect(await retry([.unavailable, .unfit], for: .seconds(600)) == (2, 1, .unfit))
+        #expect(await retry([.unavailable, .unsupported], for: .seconds(600)) == (2, 1, .unsupported))
         #expect(await retry([.unavailable], for: .zero) == (1, 0, .unavailable))
     }
 }

@@ -11,44 +11,44 @@ struct RandomMembersTests {
         arguments: 0..<6 as Range<UInt64>)
     func randomRounds(_ seed: UInt64) async throws {
         var random = RandomSource(seed: seed)
-        let world = SimulatedCluster(seed: seed)
-        try world.start()
+        let cluster = SimulatedCluster(seed: seed)
+        try cluster.start()
         var counts: [String: Int] = [:]
         for _ in 0..<120 {
-            if let deed = try change(world, &random) { counts[deed, default: 0] += 1 }
-            for node in world.nodes where Int.random(in: 0..<4, using: &random) == 0 { await node.link.deliver() }
-            try await world.round(.milliseconds(Int.random(in: 50...600, using: &random)))
+            if let deed = try change(cluster, &random) { counts[deed, default: 0] += 1 }
+            for node in cluster.nodes where Int.random(in: 0..<4, using: &random) == 0 { await node.link.deliver() }
+            try await cluster.round(.milliseconds(Int.random(in: 50...600, using: &random)))
         }
         // Enough different events occurred.
         #expect(counts.count >= 4, "\(counts)")
-        for node in world.nodes { node.link.set(.init()) }
-        for node in world.nodes { await node.link.deliver() }
-        if world.nodes.isEmpty { try world.start() }
+        for node in cluster.nodes { node.link.set(.init()) }
+        for node in cluster.nodes { await node.link.deliver() }
+        if cluster.nodes.isEmpty { try cluster.start() }
         // The time for which dead nodes count as live, and then the steps.
         let steps = ClusterSlot.count / SimulatedCluster.settings.concurrentHandovers
-        #expect(try await world.settle(within: 48 + steps), "seed \(seed)")
-        for node in world.nodes {
+        #expect(try await cluster.settle(within: 48 + steps), "seed \(seed)")
+        for node in cluster.nodes {
             #expect(node.notes.owned == Set(ClusterSlot.all.compactMap { node.member.lease(of: $0) }))
         }
     }
 
-    private func change(_ world: SimulatedCluster, _ random: inout RandomSource) throws -> String? {
-        let node = world.nodes.randomElement(using: &random)
+    private func change(_ cluster: SimulatedCluster, _ random: inout RandomSource) throws -> String? {
+        let node = cluster.nodes.randomElement(using: &random)
         switch Int.random(in: 0..<40, using: &random) {
         case 0, 1, 2:
-            guard world.nodes.count < 4 else { return nil }
+            guard cluster.nodes.count < 4 else { return nil }
             // The margin allows for at most this clock rate.
-            try world.start(rate: UInt64.random(in: 960...1_040, using: &random))
+            try cluster.start(rate: UInt64.random(in: 960...1_040, using: &random))
             return "start"
         case 3:
-            guard let node, !node.link.isFrozen, world.nodes.count > 1 else { return nil }
-            world.kill(node)
+            guard let node, !node.link.isFrozen, cluster.nodes.count > 1 else { return nil }
+            cluster.kill(node)
             return "kill"
         case 4, 5:
-            node?.stoppedUntil = world.clock.milliseconds + UInt64.random(in: 1_000...9_000, using: &random)
+            node?.stoppedUntil = cluster.clock.milliseconds + UInt64.random(in: 1_000...9_000, using: &random)
             return "stop"
         case 6:
-            guard world.nodes.count > 1 else { return nil }
+            guard cluster.nodes.count > 1 else { return nil }
             node?.member.beginDraining()
             return "drain"
         case 7...12:

@@ -43,8 +43,8 @@ struct SlotAssignmentTests {
 
     @Test("the plan is the same in every version: nodes of two versions must agree")
     func frozen() throws {
-        let life = String(repeating: "0", count: 32)
-        let plan = SlotAssignment(try ["a", "b", "c"].map { try #require(ClusterNode("\($0)#\(life)")) })
+        let incarnation = String(repeating: "0", count: 32)
+        let plan = SlotAssignment(try ["a", "b", "c"].map { try #require(ClusterNode("\($0)#\(incarnation)")) })
         let first = ClusterSlot.all.prefix(16).map { plan.owner(of: $0)!.name }.joined()
         #expect(first == "ccbabaabaacbcabb")
     }

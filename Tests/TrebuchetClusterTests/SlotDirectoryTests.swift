@@ -8,14 +8,14 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct SlotDirectoryTests {
     @Test("a waiting lookup ends as soon as this node owns the slot")
     func own() async throws {
-        let world = SimulatedCluster()
-        let node = try world.start()
+        let cluster = SimulatedCluster()
+        let node = try cluster.start()
         let backoff = Backoff(first: .seconds(3_600), limit: .seconds(3_600))
-        let directory = SlotDirectory(world.engine, member: node.member, backoff: backoff)
+        let directory = SlotDirectory(cluster.engine, member: node.member, backoff: backoff)
         let slot = ClusterSlot(of: "a")
         async let owner = directory.owner(of: slot, waitingUpTo: .seconds(3_600))
         #expect(await eventually { directory.isWaiting(for: slot) })
-        while !node.member.mayStartWork(in: slot) { try await world.round() }
+        while !node.member.mayStartWork(in: slot) { try await cluster.round() }
         directory.didAcquire(slot)
         #expect(try await owner == node.member.node)
         #expect(!directory.isWaiting(for: slot))
@@ -45,6 +45,6 @@ import Testing
     private func acquire(
         _ slot: ClusterSlot, for node: ClusterNode, _ engine: MemoryEngine
     ) async throws -> SlotLease? {
-        try await engine.acquire(slot, for: node, lasting: .seconds(3_600)).lease
+        try await engine.acquire(slot, for: node, duration: .seconds(3_600)).lease
     }
 }

@@ -15,7 +15,7 @@ struct DurabilityTests {
     init() throws { node = try ClusterNode(name: "a") }
 
     private func lease(at engine: RedisEngine) async throws -> SlotLease {
-        try #require(try await engine.acquire(log.slot, for: node, lasting: .seconds(3_600)).lease)
+        try #require(try await engine.acquire(log.slot, for: node, duration: .seconds(3_600)).lease)
     }
 
     @Test("a write on too few replicas has an unknown outcome, delays no lease, and is confirmed when repeated")
@@ -116,7 +116,7 @@ struct DurabilityTests {
         let server = try await RedisServer()
         let engine = try RedisEngine(url: server.url, durability: .synced)
         let error = await #expect(throws: ClusterEngineError.self) { try await engine.check() }
-        #expect(error?.code == .unfit && error?.message.contains("Set appendfsync always") == true)
+        #expect(error?.code == .unsupported && error?.message.contains("Set appendfsync always") == true)
         try await server.cli("CONFIG", "SET", "appendfsync", "always")
         #expect(try await engine.check() == [])
         await server.stop()

@@ -52,7 +52,7 @@ struct RESPParserTests {
             let outcome = Self.parse(Array(row.input.utf8), pieces: { piece })
             #expect(outcome.values == row.values, "in pieces of \(piece)")
             #expect(outcome.violation == nil)
-            #expect(outcome.kept == 0)
+            #expect(outcome.buffered == 0)
         }
     }
 
@@ -72,7 +72,7 @@ struct RESPParserTests {
             let outcome = Self.parse(Array((input + "+OK\r\n+OK\r\n").utf8), pieces: { piece })
             #expect(outcome.violation != nil)
             #expect(outcome.values == [])
-            #expect(outcome.kept == 0)
+            #expect(outcome.buffered == 0)
         }
     }
 
@@ -144,12 +144,12 @@ struct RESPParserTests {
     struct Outcome: Equatable {
         var values: [RESPValue] = []
         var violation: RESPViolation?
-        var kept = 0
+        var buffered = 0
         var most = 0
 
         /// Compared by their text, in which all NaNs are equal.
         static func == (one: Self, other: Self) -> Bool {
-            "\(one.values)" == "\(other.values)" && one.violation == other.violation && one.kept == other.kept
+            "\(one.values)" == "\(other.values)" && one.violation == other.violation && one.buffered == other.buffered
         }
     }
 
@@ -174,7 +174,7 @@ struct RESPParserTests {
             }
             outcome.most = max(outcome.most, parser.bufferedCount)
         }
-        outcome.kept = parser.bufferedCount
+        outcome.buffered = parser.bufferedCount
         return outcome
     }
 }

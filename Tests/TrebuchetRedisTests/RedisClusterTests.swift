@@ -53,14 +53,14 @@ struct RedisClusterTests {
         let node = try ClusterNode(name: "a")
         for slot in ClusterSlot.all.prefix(30) {
             #expect(
-                try await engine.acquire(slot, for: node, lasting: .seconds(3_600))
+                try await engine.acquire(slot, for: node, duration: .seconds(3_600))
                     == .acquired(SlotLease(slot, owner: node, fence: 1)))
         }
         for server in nodes.all { #expect(try await Int(server.cli("DBSIZE"))! > 3) }
 
         let log = ClusterLog("moving")
         let lease = try #require(
-            try await engine.acquire(log.slot, for: node, lasting: .seconds(3_600)).lease)
+            try await engine.acquire(log.slot, for: node, duration: .seconds(3_600)).lease)
         let heard = Journal()
         let watch = try await engine.subscribeToLog(log) { event in
             if case .appended(let entry) = event {
@@ -104,7 +104,7 @@ struct RedisClusterTests {
             let heard = Journal()
             let watch = try await engine.subscribeToChanges(of: table) { heard.record("\($0)") }
             let change = TableChange(
-                [.init("a", .putExpiring([1], lasting: .seconds(3_600))), .init("n", .increment(1))],
+                [.init("a", .putExpiring([1], lifetime: .seconds(3_600))), .init("n", .increment(1))],
                 preconditions: [.init("a", version: 0)], notice: [2])
             #expect(try await engine.apply(change, to: table) == .changed(1))
             #expect(try await engine.apply(change, to: table) == .conflict("a"))

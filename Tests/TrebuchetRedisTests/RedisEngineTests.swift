@@ -67,13 +67,13 @@ struct RedisEngineTests {
         #expect(try await engine.check().count == 1)
         try await server.cli("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
         let error = await #expect(throws: ClusterEngineError.self) { try await engine.check() }
-        #expect(error?.code == .unfit && error?.message.contains("noeviction") == true)
+        #expect(error?.code == .unsupported && error?.message.contains("noeviction") == true)
         // A server without free memory reports this.
         try await server.cli("CONFIG", "SET", "maxmemory-policy", "noeviction")
         try await server.cli("CONFIG", "SET", "maxmemory", "1")
         let node = try ClusterNode(name: "a")
         let full = await #expect(throws: ClusterEngineError.self) {
-            try await engine.acquire(ClusterSlot.all[0], for: node, lasting: .seconds(1))
+            try await engine.acquire(ClusterSlot.all[0], for: node, duration: .seconds(1))
         }
         #expect(full?.code == .failed && full?.message.contains("maxmemory") == true)
         await server.stop()
@@ -92,7 +92,7 @@ struct RedisEngineTests {
         let server = try await RedisServer(port: port, options: ["--appendfsync", "always"])
         #expect(await eventually { (try? await engine.nodes()) != nil })
         let lease = try #require(
-            try await engine.acquire(log.slot, for: node, lasting: .seconds(3_600)).lease)
+            try await engine.acquire(log.slot, for: node, duration: .seconds(3_600)).lease)
         let heard = Journal()
         let inbox = try await engine.subscribeToInbox(of: node) { heard.record("\($0)") }
         let change = LogAppend([1], expectedHead: 0, call: .init(id: "c", reply: [2]))
@@ -112,7 +112,7 @@ struct RedisEngineTests {
         #expect(try await engine.append(change, to: log, lease: lease) == .repeated([2]))
         #expect(try await engine.releaseLease(lease))
         let next = try #require(
-            try await engine.acquire(log.slot, for: node, lasting: .seconds(1)).lease)
+            try await engine.acquire(log.slot, for: node, duration: .seconds(1)).lease)
         #expect(next.fence == 2)
         inbox.cancel()
         await again.stop()
@@ -127,7 +127,7 @@ struct RedisEngineTests {
         var lease = SlotLease(log.slot, owner: a, fence: 0)
         for _ in 0..<3 {
             let next = try #require(
-                try await engine.acquire(log.slot, for: a, lasting: .seconds(60)).lease)
+                try await engine.acquire(log.slot, for: a, duration: .seconds(60)).lease)
             lease = next
             _ = lease.fence < 3 ? try await engine.releaseLease(lease) : true
         }
@@ -137,7 +137,7 @@ struct RedisEngineTests {
                 try await engine.append(LogAppend([1], expectedHead: 0), to: log, lease: lease)
             }
             #expect(error?.code == .dataLoss && error?.message.contains("FLUSHALL") == true)
-            _ = try await engine.acquire(log.slot, for: b, lasting: .seconds(60))
+            _ = try await engine.acquire(log.slot, for: b, duration: .seconds(60))
         }
         await server.stop()
     }
@@ -161,7 +161,7 @@ struct RedisEngineTests {
         try await engine.renewNode(node, info: [], duration: .seconds(60))
         #expect(try await engine.nodes().count == 1)
         let lease = try #require(
-            try await engine.acquire(log.slot, for: node, lasting: .seconds(60)).lease)
+            try await engine.acquire(log.slot, for: node, duration: .seconds(60)).lease)
         let watch = try await engine.subscribeToLog(log) { _ in }
         let inbox = try await engine.subscribeToInbox(of: node) { _ in }
         let change = LogAppend([1], expectedHead: 0, call: .init(id: "c", reply: [2]))

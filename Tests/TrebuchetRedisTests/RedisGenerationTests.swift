@@ -72,7 +72,7 @@ struct RedisGenerationTests {
         let engine = try RedisEngine(url: server.url)
         let node = try ClusterNode(name: "a")
         let lease = try #require(
-            try await engine.acquire(slot, for: node, lasting: .seconds(60)).lease)
+            try await engine.acquire(slot, for: node, duration: .seconds(60)).lease)
         let generation = try await engine.createGeneration()
         #expect(try await engine.renewLease(lease, duration: .seconds(60)))
         #expect(
@@ -86,18 +86,18 @@ struct RedisGenerationTests {
         let server = try await RedisServer()
         let engine = try RedisEngine(url: server.url)
         let (dead, next) = (try ClusterNode(name: "a"), try ClusterNode(name: "b"))
-        _ = try await engine.acquire(slot, for: dead, lasting: .milliseconds(300))
+        _ = try await engine.acquire(slot, for: dead, duration: .milliseconds(300))
         // As if the time were 40 s ahead.
         let ahead = try await milliseconds(server) + 40_000
         try await server.cli("HSET", "tb:{\(slot)}:own", "until", "\(ahead)")
-        guard case .ownedByOther(let holder) = try await engine.acquire(slot, for: next, lasting: .seconds(5)) else {
+        guard case .ownedByOther(let holder) = try await engine.acquire(slot, for: next, duration: .seconds(5)) else {
             Issue.record("the slot should have an owner")
             return
         }
         #expect(holder.remaining <= .milliseconds(300))
         #expect(
             try await eventually {
-                guard case .acquired = try await engine.acquire(slot, for: next, lasting: .seconds(5)) else {
+                guard case .acquired = try await engine.acquire(slot, for: next, duration: .seconds(5)) else {
                     return false
                 }
                 return true

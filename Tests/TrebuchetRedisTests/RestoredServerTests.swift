@@ -29,7 +29,7 @@ struct RestoredServerTests {
         let engine = try RedisEngine(url: server.url)
         let lease = try #require(
             try await engine.acquire(
-                log.slot, for: try ClusterNode(name: "n"), lasting: .seconds(3_600)
+                log.slot, for: try ClusterNode(name: "n"), duration: .seconds(3_600)
             ).lease)
         let lines = Journal()
         let store = EngineStore(engine) { $0 == lease.slot ? lease : nil }

@@ -53,7 +53,7 @@ struct SentinelTests {
         let node = try ClusterNode(name: "a")
         let log = ClusterLog("x")
         let lease = try #require(
-            try await engine.acquire(log.slot, for: node, lasting: .seconds(3_600)).lease)
+            try await engine.acquire(log.slot, for: node, duration: .seconds(3_600)).lease)
         #expect(try await engine.append(LogAppend([1], expectedHead: 0), to: log, lease: lease) == .accepted(1))
         let heard = Journal()
         let inbox = try await engine.subscribeToInbox(of: node) { heard.record("\($0)") }

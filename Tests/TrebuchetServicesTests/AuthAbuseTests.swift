@@ -231,7 +231,7 @@ import TrebuchetTesting
         (limits.mailsInFlight, limits.waitingMails) = (1, 0)
         try await withServer(limits: limits) { server in
             let client = try await server.client()
-            server.part.update(.held)
+            server.part.update(.paused)
             let outcomes = await withTaskGroup(of: AuthError?.self) { group in
                 for address in ["ada@b.c", "bob@b.c"] {
                     group.addTask {

@@ -125,7 +125,7 @@ struct AuthOperationTests {
             #expect(fixture.auth.wrappedValue.error as? AuthError == error)
             #expect(fixture.auth.wrappedValue.state == .unauthenticated)
             // The error stays during the next attempt, and a success clears it.
-            fixture.server.part.update(.held)
+            fixture.server.part.update(.paused)
             fixture.begin(.signInAsGuest, "next ")
             #expect(fixture.auth.wrappedValue.isError && fixture.auth.wrappedValue.isLoading)
             fixture.server.part.update(.working)
@@ -140,7 +140,7 @@ struct AuthOperationTests {
     func reset(_ method: Method) async throws {
         try await withFixture { fixture in
             try await fixture.prepare(method)
-            fixture.server.part.update(.held)
+            fixture.server.part.update(.paused)
             fixture.begin(method)
             #expect(fixture.auth.wrappedValue.isLoading)
             fixture.auth.reset()
@@ -155,7 +155,7 @@ struct AuthOperationTests {
     @Test("each of several overlapping calls has its callbacks once, and the latest one sets the status")
     func overlapping() async throws {
         try await withFixture { fixture in
-            fixture.server.part.update(.held)
+            fixture.server.part.update(.paused)
             fixture.begin(.signInAsGuest, "a ")
             fixture.begin(.verifyMagicCode, "b ")
             fixture.server.part.update(.working)
@@ -201,7 +201,7 @@ struct AuthOperationTests {
     @Test("cancelling the task of the async form settles the operation")
     func cancelled() async throws {
         try await withFixture { fixture in
-            fixture.server.part.update(.held)
+            fixture.server.part.update(.paused)
             let task = Task { try await fixture.auth.signInAsGuest() }
             #expect(await eventually { fixture.auth.wrappedValue.isLoading })
             task.cancel()

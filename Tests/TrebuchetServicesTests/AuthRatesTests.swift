@@ -160,11 +160,11 @@ import Trebuchet
         limits.codesPerConnection = RateLimit(callsPerSecond: 0.001, burst: 2)
         limits.attemptsPerHost = RateLimit(callsPerSecond: 0.001, burst: 2)
         var rates = AuthRates<Int>(limits)
-        let asker = AuthRates<Int>.Requester(host: 1, connection: 1)
-        try rates.consume(.code(for: "a"), asker, at: 0)
-        for _ in 0..<5 { #expect(throws: AuthError.self) { try rates.consume(.code(for: "a"), asker, at: 0) } }
-        try rates.consume(.code(for: "b"), asker, at: 0)
-        #expect(throws: AuthError.self) { try rates.consume(.attempt, asker, at: 0) }
+        let requester = AuthRates<Int>.Requester(host: 1, connection: 1)
+        try rates.consume(.code(for: "a"), requester, at: 0)
+        for _ in 0..<5 { #expect(throws: AuthError.self) { try rates.consume(.code(for: "a"), requester, at: 0) } }
+        try rates.consume(.code(for: "b"), requester, at: 0)
+        #expect(throws: AuthError.self) { try rates.consume(.attempt, requester, at: 0) }
     }
 
     @Test("a single host never uses up an address's codes, and using a code restores its host's rate")
@@ -172,8 +172,8 @@ import Trebuchet
         var rates = AuthRates<Int>(AuthLimits())
         var sent = 0
         for minute in stride(from: 0, to: Int64(60 * 24 * 30), by: 5) {
-            let asker = AuthRates<Int>.Requester(host: 1, connection: UInt64(minute))
-            if (try? rates.consume(.code(for: "a"), asker, at: minute * 60_000)) != nil { sent += 1 }
+            let requester = AuthRates<Int>.Requester(host: 1, connection: UInt64(minute))
+            if (try? rates.consume(.code(for: "a"), requester, at: minute * 60_000)) != nil { sent += 1 }
         }
         #expect((700...740).contains(sent), "one an hour, \(sent)")
         let now = Int64(60 * 24 * 30) * 60_000
@@ -185,8 +185,8 @@ import Trebuchet
         // Many hosts together reach the limit all the same.
         var all = 0
         for host in 3..<100 {
-            let asker = AuthRates<Int>.Requester(host: host, connection: UInt64(host) << 32)
-            if (try? rates.consume(.code(for: "a"), asker, at: now)) != nil { all += 1 }
+            let requester = AuthRates<Int>.Requester(host: host, connection: UInt64(host) << 32)
+            if (try? rates.consume(.code(for: "a"), requester, at: now)) != nil { all += 1 }
         }
         #expect(all < 50)
     }

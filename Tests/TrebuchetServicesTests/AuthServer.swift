@@ -16,7 +16,7 @@ final class VirtualTime: Sendable {
 }
 
 /// The behaviour of a server's replaceable parts: they work, fail, or wait.
-enum PartState: Sendable { case working, broken, held }
+enum PartState: Sendable { case working, broken, paused }
 
 struct Broken: Error {}
 
@@ -27,7 +27,7 @@ extension StateRelay<PartState> {
             switch state {
             case .working: return
             case .broken: throw Broken()
-            case .held: continue
+            case .paused: continue
             }
         }
         throw CancellationError()

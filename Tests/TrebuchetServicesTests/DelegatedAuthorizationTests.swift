@@ -121,7 +121,7 @@ import Trebuchet
     )
     func refusedResult() async throws {
         let rules = ChangingReaderRules()
-        try await CollectionWorld.run(rules: rules) { fixture in
+        try await CollectionTestEnvironment.run(rules: rules) { fixture in
             let todos = fixture.guest("ada").todos()
             await shows(todos) { ($0.readError as? TrebuchetError)?.code == .unauthorized && !$0.isLoading }
             // Opening and reading the result each call the rules: at 48 attempts a second there would be hundreds of calls by now.

@@ -9,26 +9,26 @@ import Testing
         private(set) var order: [String] = []
         private var waiting = 0
 
-        func call(_ party: String, turns count: Int, nanoseconds: UInt64) async {
+        func call(_ scope: String, turns count: Int, nanoseconds: UInt64) async {
             for _ in 0..<count {
                 waiting += 1
-                await turns.begin(party)
+                await turns.begin(scope)
                 waiting -= 1
-                order.append(party)
-                turns.end(party, after: nanoseconds)
+                order.append(scope)
+                turns.end(scope, after: nanoseconds)
             }
         }
 
         private(set) var turnCount = 0
 
         /// Takes turns until the work is cancelled.
-        func run(_ party: String) async {
-            await turns.begin(party)
+        func run(_ scope: String) async {
+            await turns.begin(scope)
             while !isStopped {
                 turnCount += 1
-                await turns.yield(party, after: 2_000_000)
+                await turns.yield(scope, after: 2_000_000)
             }
-            turns.end(party, after: 0)
+            turns.end(scope, after: 0)
         }
 
         private var isStopped = false
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test("a party with many calls has as much time as one with a single call")
-    func parties() async {
+    func scopes() async {
         let work = Work()
         await work.block()
         await withTaskGroup(of: Void.self) { group in
@@ -68,10 +68,10 @@ import Testing
     }
 
     @Test("work that takes no turns waits for few of them, however many calls do", arguments: [1, 100])
-    func others(parties: Int) async {
+    func others(scopes: Int) async {
         let work = Work()
         await withTaskGroup(of: Void.self) { group in
-            for number in 0..<200 { group.addTask { await work.run("\(number % parties)") } }
+            for number in 0..<200 { group.addTask { await work.run("\(number % scopes)") } }
             while await work.turnCount < 1_000 { await Task.yield() }
             for _ in 0..<20 { #expect(await work.turnsInBetween() <= 3) }
             await work.stop()

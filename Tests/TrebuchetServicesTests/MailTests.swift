@@ -92,8 +92,8 @@ import TrebuchetTesting
 
     @Test("lines that start with a dot are escaped by another one")
     func dots() {
-        #expect(SMTPStateMachine.stuffed(".\r\na.\r\n..b\r\n") == "..\r\na.\r\n...b\r\n")
-        #expect(SMTPStateMachine.stuffed("a\r\n") == "a\r\n")
+        #expect(SMTPStateMachine.dotStuffed(".\r\na.\r\n..b\r\n") == "..\r\na.\r\n...b\r\n")
+        #expect(SMTPStateMachine.dotStuffed("a\r\n") == "a\r\n")
     }
 
     // MARK: The mailers

@@ -28,10 +28,10 @@ import TrebuchetTesting
 
     @Test("the inspector shows neither membership tokens nor join attempts")
     func rooms() async throws {
-        try await RoomWorld.run { world in
+        try await RoomTestEnvironment.run { environment in
             let calls = Calls()
-            world.server.addEventHandler(calls)
-            let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: world.address.port))
+            environment.server.addEventHandler(calls)
+            let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: environment.address.port))
             try await client.connect()
             let room = try RoomTestClient(client).room()
             let ticket = try await room.join(presence: nil, token: nil, attempt: Self.secret)
@@ -43,10 +43,10 @@ import TrebuchetTesting
 
     @Test("the inspector shows no secrets of clients of collections")
     func collections() async throws {
-        try await CollectionWorld.run { world in
+        try await CollectionTestEnvironment.run { environment in
             let calls = Calls()
-            world.server.addEventHandler(calls)
-            let ada = world.guest("ada")
+            environment.server.addEventHandler(calls)
+            let ada = environment.guest("ada")
             try await ada.client.connect()
             _ = try await ada.collection().commit([] as [EncodedJSON], from: Self.secret)
             _ = try await ada.collection().commit([] as [EncodedJSON], from: Self.secret, as: "ada")

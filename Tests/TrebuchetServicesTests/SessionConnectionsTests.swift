@@ -54,7 +54,7 @@ import Testing
     func standing() {
         let connections = SessionConnections(limit: 2)
         let ada = Principal(id: "ada", roles: ["editor"])
-        #expect(connections.remembersAll)
+        #expect(connections.hasCompleteHistory)
         #expect(connections.validity(of: "a", since: 0) == .valid(as: nil))
         connections.endSession("a", because: .expired, at: 10)
         connections.update("b", to: ada, number: 5, at: 20)
@@ -63,7 +63,7 @@ import Testing
         // A third end evicts the first one.
         connections.endSession("c", because: .expired, at: 30)
         connections.endSession("d", because: .expired, at: 40)
-        #expect(!connections.remembersAll)
+        #expect(!connections.hasCompleteHistory)
         #expect(connections.validity(of: "a", since: 10) == .unknown)
         #expect(connections.validity(of: "x", since: 10) == .unknown)
         #expect(connections.validity(of: "x", since: 11) == .valid(as: nil))

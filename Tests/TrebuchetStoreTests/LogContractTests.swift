@@ -68,8 +68,8 @@ import TrebuchetStore
             try await store.write([StateWrite(key, .deleteLog), .snapshot(snapshot(0, []), key)])
             #expect(try await store.readLog(key) == StoredLog(snapshot: snapshot(0, []), entries: []))
             try await store.write((0..<5).map { .append(entry($0, $0 + 1), key) } + [.snapshot(snapshot(3, []), key)])
-            let kept = [entry(3, 4), entry(4, 5)]
-            #expect(try await store.readLog(key) == StoredLog(snapshot: snapshot(3, []), entries: kept))
+            let remaining = [entry(3, 4), entry(4, 5)]
+            #expect(try await store.readLog(key) == StoredLog(snapshot: snapshot(3, []), entries: remaining))
             try await store.write([
                 StateWrite(key, .deleteLog), .snapshot(snapshot(4, []), key), .append(entry(4, 5), key),
                 .append(entry(5, 6), key),
@@ -217,11 +217,12 @@ import TrebuchetStore
         try await withStore(kind) { (store) async throws in
             try await store.write([.snapshot(snapshot(0), key)] + (0..<10).map { .append(entry($0, $0 + 1), key) })
             try await store.write([.snapshot(snapshot(7, [7]), key)])
-            let kept = [entry(7, 8), entry(8, 9), entry(9, 10)]
-            #expect(try await store.readLog(key) == StoredLog(snapshot: snapshot(7, [7]), entries: kept))
+            let remaining = [entry(7, 8), entry(8, 9), entry(9, 10)]
+            #expect(try await store.readLog(key) == StoredLog(snapshot: snapshot(7, [7]), entries: remaining))
             try await store.write([.append(entry(10, 11), key), .snapshot(snapshot(7, [8]), key)])
             #expect(
-                try await store.readLog(key) == StoredLog(snapshot: snapshot(7, [8]), entries: kept + [entry(10, 11)]))
+                try await store.readLog(key)
+                    == StoredLog(snapshot: snapshot(7, [8]), entries: remaining + [entry(10, 11)]))
             await expectConflict(store, [.snapshot(snapshot(6), key)])
             try await store.write([.snapshot(snapshot(8, [8], epoch: "f"), key)])
             #expect(try await store.readLog(key) == StoredLog(snapshot: snapshot(8, [8], epoch: "f"), entries: []))

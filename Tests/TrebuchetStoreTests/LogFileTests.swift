@@ -174,18 +174,18 @@ import Trebuchet
     func progress() async throws {
         let folder = try TemporaryFolder()
         try await fill(folder.file())
-        let told = Mutex<[StoreProgress]>([])
+        let reported = Mutex<[StoreProgress]>([])
         var options = SQLiteStore.Options()
-        options.onProgress = { progress in told.withLock { $0.append(progress) } }
+        options.onProgress = { progress in reported.withLock { $0.append(progress) } }
         options.progressInterval = .zero
         await (try SQLiteStore(path: folder.file(), options: options)).close()
-        let all = told.withLock { $0 }
+        let all = reported.withLock { $0 }
         #expect(all.count >= 3 && all.allSatisfy { $0.verifiedBytes <= $0.totalBytes && $0.totalBytes > 600_000 })
         #expect(all.map(\.verifiedBytes) == all.map(\.verifiedBytes).sorted())
         #expect((all.last?.verifiedBytes ?? 0) > 500_000 && (50...100).contains(all.last?.percent ?? 0))
-        told.withLock { $0 = [] }
+        reported.withLock { $0 = [] }
         options.progressInterval = .seconds(1)
         await (try SQLiteStore(path: folder.file(), options: options)).close()
-        #expect(told.withLock { $0 } == [], "a quick check has no progress reports")
+        #expect(reported.withLock { $0 } == [], "a quick check has no progress reports")
     }
 }

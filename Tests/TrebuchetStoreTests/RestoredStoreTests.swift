@@ -69,8 +69,8 @@ import TrebuchetTesting
         "a client that has seen later versions than a restored server is sent the restored state and all later changes",
         arguments: Ending.allCases)
     func states(ending: Ending) async throws {
-        let world = try await StoreFixture()
-        let diary = try await world.client().resolve(Diary.self, id: "diary")
+        let fixture = try await StoreFixture()
+        let diary = try await fixture.client().resolve(Diary.self, id: "diary")
         var words = await diary.observeWord().makeAsyncIterator()
         var pages = await diary.observePages().makeAsyncIterator()
         var every = await diary.observeEvery().makeAsyncIterator()
@@ -78,11 +78,11 @@ import TrebuchetTesting
         for number in 1...50 {
             try await diary.write("old \(number)")
             #expect(await every.next() == "old \(number)")
-            if number == 40 { try world.backUp() }
+            if number == 40 { try fixture.backUp() }
         }
         while let word = await words.next(), word != "old 50" {}
         while let shown = await pages.next(), shown.count != 50 {}
-        try await world.restore(ending)
+        try await fixture.restore(ending)
         // The existing streams are reset to the restored state.
         #expect(await every.next() == "old 40")
         #expect(await words.next() == "old 40")
@@ -94,13 +94,13 @@ import TrebuchetTesting
         while let word = await words.next(), word != "new 60" { #expect(word.hasPrefix("new")) }
         while let shown = await pages.next(), shown.count != 60 {}
         #expect(try await diary.text().count == 60)
-        await world.end()
+        await fixture.end()
     }
 
     @Test("a client that has seen no more than a restored server resumes and is sent only the changes it missed")
     func resumed() async throws {
-        let world = try await StoreFixture()
-        let (first, second) = try await (world.client(), world.client())
+        let fixture = try await StoreFixture()
+        let (first, second) = try await (fixture.client(), fixture.client())
         let diary = try first.resolve(Diary.self, id: "diary")
         for number in 1...20 { try await diary.write("old \(number)") }
         let stream = await (try second.resolve(Diary.self, id: "diary")).observeLines()
@@ -113,35 +113,35 @@ import TrebuchetTesting
         let place = try #require(stream.bookmark)
         await second.close()
         for number in 31...40 { try await diary.write("old \(number)") }
-        try world.backUp()
+        try fixture.backUp()
         for number in 41...50 { try await diary.write("old \(number)") }
-        try await world.restore(.killed)
-        let again = try await world.client().resolve(Diary.self, id: "diary")
+        try await fixture.restore(.killed)
+        let again = try await fixture.client().resolve(Diary.self, id: "diary")
         try await again.write("new 41")
         var rest = await again.observeLines(since: place).makeAsyncIterator()
         for number in 31...40 { #expect(try await rest.next() == "old \(number)") }
         #expect(try await rest.next() == "new 41")
-        await world.end()
+        await fixture.end()
     }
 
     @Test(
         "readers of events that a restored server lacks are notified of a gap and start again",
         arguments: Ending.allCases)
     func events(ending: Ending) async throws {
-        let world = try await StoreFixture()
-        let diary = try await world.client().resolve(Diary.self, id: "diary")
+        let fixture = try await StoreFixture()
+        let diary = try await fixture.client().resolve(Diary.self, id: "diary")
         let stream = await diary.observeLines()
         var lines = stream.makeAsyncIterator()
         #expect(await eventually { stream.bookmark != nil })
         for number in 1...50 {
             try await diary.write("old \(number)")
             #expect(try await lines.next() == "old \(number)")
-            if number == 40 { try world.backUp() }
+            if number == 40 { try fixture.backUp() }
         }
         let place = try #require(stream.bookmark)
-        try await world.restore(ending)
+        try await fixture.restore(ending)
         // Enough events for numbers beyond those seen before.
-        let other = try await world.client().resolve(Diary.self, id: "diary")
+        let other = try await fixture.client().resolve(Diary.self, id: "diary")
         for number in 41...60 { try await other.write("new \(number)") }
         let ended = await #expect(throws: TrebuchetError.self) { try await lines.next() }
         #expect(ended?.code == .overflow)
@@ -153,30 +153,30 @@ import TrebuchetTesting
         try await diary.write("last")
         var reader = anew.makeAsyncIterator()
         #expect(try await reader.next() == "last")
-        await world.end()
+        await fixture.end()
     }
 
     @Test("a collection of a restored server shows its content, and its new writes never reuse a revision")
     func collections() async throws {
-        let world = try await StoreFixture { server, store in CollectionHost.expose(on: server, store: store) }
-        let backend = TrebuchetBackend(client: try await world.client())
+        let fixture = try await StoreFixture { server, store in CollectionHost.expose(on: server, store: store) }
+        let backend = TrebuchetBackend(client: try await fixture.client())
         let notes: Shared<SyncedCollection<Note>> = backend.withCurrent {
             Shared(.trebuchetCollection(CollectionKey<Note>("notes")), store: SharedStore())
         }
         for number in 1...5 { try await notes.create(Note(id: "\(number)", text: "old")) }
-        try world.backUp()
+        try fixture.backUp()
         for number in 6...8 { try await notes.create(Note(id: "\(number)", text: "old")) }
         try await notes.update("1") { $0.text = "later" }
         for await value in notes.updates where value.items[id: "1"]?.text == "later" { break }
         let last = try #require(notes.wrappedValue.document("1")?.revision)
-        try await world.restore(.stopped)
+        try await fixture.restore(.stopped)
         for await value in notes.updates where value.items.count == 5 && !value.isStale { break }
         #expect(notes.wrappedValue.items.map(\.text) == Array(repeating: "old", count: 5))
         try await notes.update("2") { $0.text = "new" }
         for await value in notes.updates where value.items[id: "2"]?.text == "new" { break }
         #expect(try #require(notes.wrappedValue.document("2")?.revision) > last)
         await backend.close()
-        await world.end()
+        await fixture.end()
     }
 }
 

@@ -12,7 +12,7 @@ struct SQLiteEngineTests {
         let (node, log) = (try ClusterNode(name: "a"), ClusterLog("todos"))
         var engine = SQLiteEngine(over: store)
         let lease = try #require(
-            try await engine.acquire(log.slot, for: node, lasting: .seconds(60)).lease)
+            try await engine.acquire(log.slot, for: node, duration: .seconds(60)).lease)
         #expect(lease.fence == 1)
         for number in 1...40 as ClosedRange<UInt64> {
             let call = number == 40 ? LogAppend.Call(id: "c", reply: [7]) : nil
@@ -28,7 +28,7 @@ struct SQLiteEngineTests {
         #expect(try await engine.append(LogAppend([0], expectedHead: 40), to: log, lease: lease) == .fenced(1))
         let next = try ClusterNode(name: "a")
         let later = try #require(
-            try await engine.acquire(log.slot, for: next, lasting: .seconds(60)).lease)
+            try await engine.acquire(log.slot, for: next, duration: .seconds(60)).lease)
         #expect(later.fence == 2)
         let repeated = LogAppend([0], expectedHead: 40, call: .init(id: "c", reply: [8]))
         #expect(try await engine.append(repeated, to: log, lease: later) == .repeated([7]))
@@ -49,7 +49,7 @@ struct SQLiteEngineTests {
         let store = UnwritableStore()
         let engine = SQLiteEngine(over: store)
         await #expect(throws: ClusterEngineError.self) {
-            try await engine.acquire(slot, for: node, lasting: .seconds(60))
+            try await engine.acquire(slot, for: node, duration: .seconds(60))
         }
         #expect(try await engine.owner(of: slot) == nil)
         #expect(try await engine.nodes().isEmpty)

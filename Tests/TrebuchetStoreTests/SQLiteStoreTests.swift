@@ -113,16 +113,16 @@ import Trebuchet
         let path = folder.file()
         let first = try SQLiteStore(path: path)
         try await first.put([1], StateKey("n", "a"))
-        let told = Journal()
-        let second = Task { try await SQLiteStore.waitUntilAvailable(path: path) { told.record("\($0.code)") } }
-        await told.wait(for: "inUse")
+        let reported = Journal()
+        let second = Task { try await SQLiteStore.waitUntilAvailable(path: path) { reported.record("\($0.code)") } }
+        await reported.wait(for: "inUse")
         let third = Task { try await SQLiteStore.waitUntilAvailable(path: path) }
         third.cancel()
         await #expect(throws: CancellationError.self) { try await third.value }
         await first.close()
         let store = try await second.value
         #expect(try await store.list("n").map(\.value) == [[1]])
-        #expect(told.entries == ["inUse"])
+        #expect(reported.entries == ["inUse"])
         await store.close()
         await #expect(throws: StateStoreError.self) {
             try await SQLiteStore.waitUntilAvailable(path: "/nowhere/data.db")
@@ -249,9 +249,11 @@ import Trebuchet
             if case .failure(let error) = outcome { answers.withLock { $0.append("\(error.code) \(error.message)") } }
         }
         writer.handle([request, request])
-        let told = answers.withLock { $0 }
-        try #require(told.count == 2)
-        #expect(told[0] == told[1] && told[0].hasPrefix("failed") && !told[0].contains("open the store again"))
+        let reported = answers.withLock { $0 }
+        try #require(reported.count == 2)
+        #expect(
+            reported[0] == reported[1] && reported[0].hasPrefix("failed")
+                && !reported[0].contains("open the store again"))
         writer.handle([request])
         #expect(answers.withLock { $0 }.last?.contains("writes are disabled, open the store again") == true)
     }

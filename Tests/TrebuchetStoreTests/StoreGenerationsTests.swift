@@ -157,13 +157,13 @@ import TrebuchetActors
         let folder = try TemporaryFolder()
         try await open(folder.file()) { try await begin($0) }
         try await open(folder.file()) { (store) async throws in
-            let life = try await log(store).snapshot.epoch
+            let epoch = try await log(store).snapshot.epoch
             try await append(4...6, store)
-            try await store.write([.snapshot(LogSnapshot(epoch: life, version: 5, bytes: [9]), Self.key)])
+            try await store.write([.snapshot(LogSnapshot(epoch: epoch, version: 5, bytes: [9]), Self.key)])
             let found = try await log(store)
             #expect(
                 found.earlierIncarnations == [StreamIncarnation(epoch: "one", lastVersion: 3)]
-                    && found.snapshot.epoch == life)
+                    && found.snapshot.epoch == epoch)
             #expect(found.entries.map(\.version) == [6])
             try await store.write([.snapshot(LogSnapshot(epoch: "two", version: 1, bytes: [9]), Self.key)])
             #expect(try await log(store).earlierIncarnations == [])

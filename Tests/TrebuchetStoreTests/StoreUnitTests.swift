@@ -289,23 +289,23 @@ import Trebuchet
         final class RetainedByHandler: Sendable {}
         /// `@unchecked Sendable`: written before the worker starts.
         final class Reference: @unchecked Sendable {
-            weak var held: RetainedByHandler?
+            weak var retained: RetainedByHandler?
         }
         let reference = Reference()
         let name = Mutex("")
         var worker: WorkerThread<Int>?
         do {
-            let held = RetainedByHandler()
-            reference.held = held
+            let retained = RetainedByHandler()
+            reference.retained = retained
             worker = WorkerThread("b-worker") { _ in
                 name.withLock { $0 = String(decoding: FileBytes.read("/proc/thread-self/comm"), as: UTF8.self) }
-                _ = held
+                _ = retained
             }
         }
-        #expect(reference.held != nil)
+        #expect(reference.retained != nil)
         #expect(worker?.submit(1) == true)
         let isGone = await withCheckedContinuation { continuation in
-            worker?.stop { continuation.resume(returning: reference.held == nil) }
+            worker?.stop { continuation.resume(returning: reference.retained == nil) }
         }
         #expect(isGone)
         #expect(name.withLock { $0 } == "b-worker\n")

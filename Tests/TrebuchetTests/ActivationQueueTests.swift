@@ -29,19 +29,19 @@ import Testing
         final class RetainedByWaiter {}
         let queue = ActivationQueue(for: QuotaScopes(connection: 1, principal: nil, host: nil))
         var resumed: [Int] = []
-        weak var held: RetainedByWaiter?
+        weak var retained: RetainedByWaiter?
         var waiters: [ActivationWaiter] = []
         for number in 0..<50 {
             let load = RetainedByWaiter()
-            if number == 7 { held = load }
+            if number == 7 { retained = load }
             waiters.append(
                 queue.addWaiter { _ in
                     resumed.append(number); _ = load
                 })
         }
-        #expect(held != nil)
+        #expect(retained != nil)
         waiters[7].cancel()
-        #expect(held == nil)
+        #expect(retained == nil)
         #expect(queue.resume(atMost: 10, .failure(CallerGone())))
         for waiter in waiters[20...] { waiter.cancel() }
         #expect(queue.count == 10)

@@ -88,12 +88,12 @@ distributed actor QueueTestObserver {
             await server.expose(QueueTestObserver(journal: journal, actorSystem: server.actorSystem), as: "onlooker")
         } body: { client, _ in
             let onlooker = try client.resolve(QueueTestObserver.self, id: "onlooker")
-            let held = Task.immediate { try await onlooker.hold() }
+            let pendingCall = Task.immediate { try await onlooker.hold() }
             await journal.wait(for: "held")
-            held.cancel()
+            pendingCall.cancel()
             let results = try await calls(100) { _ in try await onlooker.isCancelled() }
             #expect(results == Array(repeating: false, count: 100))
-            await #expect(throws: CancellationError.self) { try await held.value }
+            await #expect(throws: CancellationError.self) { try await pendingCall.value }
             try await onlooker.go()
         }
     }

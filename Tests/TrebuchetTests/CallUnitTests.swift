@@ -111,15 +111,17 @@ import TrebuchetWire
         #expect(own.type == nil && own.data == nil)
         let cancelled = failure(CancellationError(), log: log)
         #expect(cancelled.code == .cancelled && cancelled.message == "the call was cancelled")
-        let told = failure(PublicError(), log: log)
-        #expect(told.code == .application && told.type?.hasSuffix("PublicError") == true)
-        #expect(told.data == Array(#"{"text":"for clients"}"#.utf8))
+        let disclosed = failure(PublicError(), log: log)
+        #expect(disclosed.code == .application && disclosed.type?.hasSuffix("PublicError") == true)
+        #expect(disclosed.data == Array(#"{"text":"for clients"}"#.utf8))
         #expect(lines.withLock { $0 } == [])
         for error in [UndisclosedError(), Unwritable()] as [any Error] {
-            let untold = failure(error, log: log)
-            #expect(untold.code == .application && untold.type == nil && untold.data == nil)
-            #expect(!untold.message.contains("secret"))
-            let number = untold.message.firstRange(of: "error ").map { untold.message[$0.upperBound...].prefix(8) }
+            let undisclosed = failure(error, log: log)
+            #expect(undisclosed.code == .application && undisclosed.type == nil && undisclosed.data == nil)
+            #expect(!undisclosed.message.contains("secret"))
+            let number = undisclosed.message.firstRange(of: "error ").map {
+                undisclosed.message[$0.upperBound...].prefix(8)
+            }
             #expect(number?.allSatisfy(\.isHexDigit) == true)
             let line = lines.withLock { $0.last } ?? ""
             #expect(line.hasPrefix("error \(number ?? ""): the method threw ") && line.hasSuffix(": a secret"))
@@ -139,26 +141,26 @@ import TrebuchetWire
     }
 
     @Test("a failure that exceeds the size limit is truncated; a smaller one is unchanged", arguments: [0, 1])
-    func fitting(missing: Int) {
+    func truncated(missing: Int) {
         let message = String(repeating: "m", count: 300)
         let failure = failure(TrebuchetError(.application, message, type: "Type", data: [1, 2, 3]))
         let count = 256 + 6 * ("application".utf8.count + 300 + 4) + 3
-        let fitting = failure.fitting(count - missing)
+        let truncated = failure.truncated(count - missing)
         if missing == 0 {
-            #expect(fitting.message == message && fitting.type == "Type" && fitting.data == [1, 2, 3])
+            #expect(truncated.message == message && truncated.type == "Type" && truncated.data == [1, 2, 3])
         } else {
-            #expect(fitting.message.hasPrefix(String(repeating: "m", count: 200) + "\u{2026} (truncated: the error"))
-            #expect(fitting.type == nil && fitting.data == nil && fitting.code == .application)
+            #expect(truncated.message.hasPrefix(String(repeating: "m", count: 200) + "\u{2026} (truncated: the error"))
+            #expect(truncated.type == nil && truncated.data == nil && truncated.code == .application)
         }
     }
 
     @Test(
         "a code of 64 bytes survives truncation of a failure; a longer one does not",
         arguments: [(64, true), (65, false)])
-    func longCode(count: Int, isKept: Bool) {
+    func longCode(count: Int, isShort: Bool) {
         let code = ErrorCode(rawValue: String(repeating: "c", count: count))
-        let cut = failure(TrebuchetError(TrebuchetError.Code(code), "m")).fitting(1)
-        #expect(cut.code == (isKept ? code : .application))
+        let cut = failure(TrebuchetError(TrebuchetError.Code(code), "m")).truncated(1)
+        #expect(cut.code == (isShort ? code : .application))
     }
 
     // MARK: Names

@@ -83,12 +83,12 @@ import TrebuchetTesting
     @Test("a client answers calls only to actors that it has passed", arguments: TestLink.allCases)
     func onlyHanded(link: TestLink) async throws {
         try await withHost(link) { host, client, _ in
-            let (passed, kept) = (
+            let (passed, unpassed) = (
                 InProcessClientActor("Ada", actorSystem: client.actorSystem),
                 InProcessClientActor("Bob", actorSystem: client.actorSystem)
             )
             _ = try await host.enter(passed)
-            for name in [kept.id.id, "host", "nobody"] {
+            for name in [unpassed.id.id, "host", "nobody"] {
                 // A server that has guessed the name would send this.
                 let forged = Array(#"{"client":"\#(name)"}"#.utf8)
                 _ = try await client.call(actor: "host", target: "enter(_:)", arguments: [forged])
@@ -96,7 +96,7 @@ import TrebuchetTesting
                 #expect(outcome.first == "actorNotFound")
                 #expect(outcome.last?.contains("that this server may call") == true, "\(outcome)")
             }
-            #expect(try await kept.hear("a") == 1)
+            #expect(try await unpassed.hear("a") == 1)
         }
     }
 

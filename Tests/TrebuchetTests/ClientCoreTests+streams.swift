@@ -96,7 +96,7 @@ extension ClientCoreTests {
         #expect(stream.relay.currentValue.outcome == nil)
         await rig.receive(message)
         #expect(stream.relay.currentValue.outcome == outcome)
-        await rig.on { $0.connectionGivenUp(TransportError(.closed, "gone")) }
+        await rig.on { $0.connectionAbandoned(TransportError(.closed, "gone")) }
         #expect(stream.relay.currentValue.outcome == outcome)
     }
 
@@ -111,7 +111,7 @@ extension ClientCoreTests {
         #expect(await eventually { link.calls == ["1"] })
         let waiting = rig.call("2")
         #expect(await eventually { await rig.on { $0.callsUnderWay(number: 0) } == 1 })
-        await rig.on { $0.connectionGivenUp(TransportError(.refused, "gone")) }
+        await rig.on { $0.connectionAbandoned(TransportError(.refused, "gone")) }
         #expect(await failure(waiting) == TrebuchetError(.unavailable, "gone"))
         #expect(stream.relay.currentValue.outcome == .failed(TrebuchetError(.unavailable, "gone")))
         #expect(await rig.on { $0.callsUnderWay(number: 1) } == 1)

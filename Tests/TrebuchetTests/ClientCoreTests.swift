@@ -171,14 +171,14 @@ import TrebuchetWire
         arguments: [
             false, true,
         ])
-    func sizes(isTold: Bool) async throws {
+    func sizes(isAdvertised: Bool) async throws {
         // The size of a call with a four-digit argument, without the argument.
         let count =
             #"{"type":"invocation","payload":{"callID":"1","actorID":"a","targetIdentifier":"n()","arguments":[]}}"#
             .count + 4
-        let (rig, link) = (Rig { $0.serverMessageSize = isTold ? 1_000 : count }, Link())
+        let (rig, link) = (Rig { $0.serverMessageSize = isAdvertised ? 1_000 : count }, Link())
         await rig.activateLink(link, number: 1)
-        if isTold { await rig.terms("\"messageSize\":\(count)") }
+        if isAdvertised { await rig.terms("\"messageSize\":\(count)") }
         let good = rig.call("1234")
         #expect(await eventually { link.calls == ["1234"] })
         await rig.answer(1)
@@ -187,7 +187,7 @@ import TrebuchetWire
         #expect(error?.code == .invalidArguments)
         #expect(error?.message.hasPrefix("the message with n() has \(count + 1) bytes; ") == true)
         #expect(
-            error?.message.contains(isTold ? "the server's limit is \(count)" : "this client's limit is \(count)")
+            error?.message.contains(isAdvertised ? "the server's limit is \(count)" : "this client's limit is \(count)")
                 == true)
         #expect(await rig.on { $0.callsUnderWay(number: 1) + $0.callsUnderWay(number: 0) } == 0)
         // A repeatable call is first checked by its arguments alone, then by its whole size.
@@ -199,7 +199,7 @@ import TrebuchetWire
         // Another server may accept more.
         let other = Link()
         await rig.activateLink(other, number: 2)
-        if isTold {
+        if isAdvertised {
             let call = rig.call("12345")
             #expect(await eventually { other.calls == ["12345"] })
             await rig.answer(5, over: 2)

@@ -50,16 +50,16 @@ import WebSockets
             #expect(line.isEmpty)
             for _ in 0..<2 { line.didSend(calls[0]) }
             #expect(line.underWay == 2 && line.bytes == 2 * AdvertisedLimits.callOverhead)
-            #expect(line.hasRoom(for: calls[0], beside: 0))
-            #expect(!line.hasRoom(for: calls[0], beside: 1))
+            #expect(line.hasRoom(for: calls[0], startingStreams: 0))
+            #expect(!line.hasRoom(for: calls[0], startingStreams: 1))
             line.didSend(calls[0])
-            #expect(!line.hasRoom(for: calls[0], beside: 0))
+            #expect(!line.hasRoom(for: calls[0], startingStreams: 0))
             for _ in 0..<2 { line.didEnd(calls[0]) }
             // However many streams start, one call may be tried.
-            #expect(!line.hasRoom(for: calls[0], beside: 100))
+            #expect(!line.hasRoom(for: calls[0], startingStreams: 100))
             line.didEnd(calls[0])
             #expect(line.underWay == 0 && line.bytes == 0)
-            #expect(line.hasRoom(for: calls[0], beside: 100))
+            #expect(line.hasRoom(for: calls[0], startingStreams: 100))
         }
     }
 
@@ -68,11 +68,11 @@ import WebSockets
         let calls = [call(1, bytes: 100), call(2, bytes: 101), call(3, bytes: 1_000_000)]
         await waiting(calls) {
             var line = line(calls: 10, bytes: 2 * 4_096 + 200)
-            #expect(line.hasRoom(for: calls[2], beside: 0))
+            #expect(line.hasRoom(for: calls[2], startingStreams: 0))
             line.didSend(calls[0])
             #expect(line.bytes == 4_196)
-            #expect(line.hasRoom(for: calls[0], beside: 0))
-            #expect(!line.hasRoom(for: calls[1], beside: 0))
+            #expect(line.hasRoom(for: calls[0], startingStreams: 0))
+            #expect(!line.hasRoom(for: calls[1], startingStreams: 0))
             #expect(line.reason(for: calls[1]).contains("callBytesPerConnection = 8392"))
             #expect(line.reason(for: calls[0]).contains("callsPerConnection = 10"))
             #expect(line.reason(for: calls[0]).contains("is reached by 1 call with 4196 bytes in flight"))
@@ -89,7 +89,7 @@ import WebSockets
             for call in calls { line.enqueue(call) }
             #expect(!line.isEmpty)
             line.didSend(calls[0])
-            #expect(line.next(beside: 0) == nil)
+            #expect(line.next(startingStreams: 0) == nil)
             line.didEnd(calls[0])
             // Every fourth call has ended, with or without notice to the queue.
             for (index, call) in calls.enumerated() where index % 4 == 1 {
@@ -97,13 +97,13 @@ import WebSockets
                 if index % 8 == 1 { line.didLeave() }
             }
             var left: [UInt64] = []
-            while let call = line.next(beside: 0) { left.append(call.number) }
+            while let call = line.next(startingStreams: 0) { left.append(call.number) }
             #expect(left == (1...count).filter { $0 % 4 != 2 }.map { UInt64($0) })
             #expect(line.isEmpty)
             line.didLeave()
             line.enqueue(calls[0])
             #expect(!line.isEmpty)
-            #expect(line.next(beside: 0)?.number == 1)
+            #expect(line.next(startingStreams: 0)?.number == 1)
         }
     }
 
@@ -118,7 +118,7 @@ import WebSockets
                 line.didLeave()
             }
             var count = 0
-            while line.next(beside: 0) != nil { count += 1 }
+            while line.next(startingStreams: 0) != nil { count += 1 }
             #expect(count == 49)
         }
     }
@@ -140,11 +140,11 @@ import WebSockets
         let again = try #require(next(&call, "s.2.y"))
         #expect(again.contains("s.1.x") && !again.contains("s.2.y") && again.hasPrefix(#"{"type":"repeat""#))
         #expect(next(&call, nil) == nil)
-        var unkept = RetryableCall(number: 7, actorID: "a", target: "n()", request: request, deadline: 5_000_001)
-        let only = try #require(next(&unkept, nil))
+        var unrecorded = RetryableCall(number: 7, actorID: "a", target: "n()", request: request, deadline: 5_000_001)
+        let only = try #require(next(&unrecorded, nil))
         #expect(only.contains(#""timeoutMilliseconds":6"#) && !only.contains("session"))
-        #expect(unkept.isSent && !unkept.isRetryable)
-        #expect(next(&unkept, "s.2.y") == nil && next(&unkept, nil) == nil)
+        #expect(unrecorded.isSent && !unrecorded.isRetryable)
+        #expect(next(&unrecorded, "s.2.y") == nil && next(&unrecorded, nil) == nil)
         // An expired deadline is sent as one millisecond.
         var late = RetryableCall(number: 7, actorID: "a", target: "n()", request: request, deadline: 5_000_001)
         #expect(next(&late, nil, at: 5_000_001)?.contains(#""timeoutMilliseconds":1"#) == true)

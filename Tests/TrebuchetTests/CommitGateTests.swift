@@ -30,78 +30,78 @@ import TrebuchetTesting
     private struct Broken: Error {}
 
     private func add(
-        _ id: String, _ result: String?, until deadline: UInt64 = 100, to held: CommitGate, _ notes: Notes
+        _ id: String, _ result: String?, until deadline: UInt64 = 100, to gate: CommitGate, _ notes: Notes
     ) {
         let call = ResponseAwaitingCommit(notes, weight: id.utf8.count, deadline: deadline, limit: .seconds(3))
         Array(id.utf8).withUnsafeBytes { id in
-            guard let result else { return held.append(call, id, .failure(Broken())) }
-            Array(result.utf8).withUnsafeBytes { held.append(call, id, .success($0)) }
+            guard let result else { return gate.append(call, id, .failure(Broken())) }
+            Array(result.utf8).withUnsafeBytes { gate.append(call, id, .success($0)) }
         }
     }
 
     @Test("each call gets its own response, in order, and the gate is empty afterwards")
     func order() {
-        let (held, notes) = (CommitGate(), Notes())
+        let (gate, notes) = (CommitGate(), Notes())
         for round in 0..<2 {
             notes.lines = []
-            add("1", "true", to: held, notes)
-            add("22", "", to: held, notes)
-            add("333", nil, to: held, notes)
-            add("", #"{"a":\#(round)}"#, to: held, notes)
-            held.answerAll(nil)
+            add("1", "true", to: gate, notes)
+            add("22", "", to: gate, notes)
+            add("333", nil, to: gate, notes)
+            add("", #"{"a":\#(round)}"#, to: gate, notes)
+            gate.answerAll(nil)
             #expect(notes.lines == ["1 1 true", "2 22 ", "3 333 Broken()", #"0  {"a":\#(round)}"#])
-            held.answerAll(nil)
+            gate.answerAll(nil)
             #expect(notes.lines.count == 4)
         }
     }
 
     @Test("a failed write is an error for all waiting calls")
     func failure() {
-        let (held, notes) = (CommitGate(), Notes())
-        add("1", "true", to: held, notes)
-        add("2", nil, to: held, notes)
-        held.answerAll(TrebuchetError(.unknownOutcome, "the disk is full"))
+        let (gate, notes) = (CommitGate(), Notes())
+        add("1", "true", to: gate, notes)
+        add("2", nil, to: gate, notes)
+        gate.answerAll(TrebuchetError(.unknownOutcome, "the disk is full"))
         #expect(notes.lines == ["1 1 the disk is full", "1 2 the disk is full"])
     }
 
     @Test("a call past its deadline is answered once, and the others later")
     func late() {
-        let (held, notes) = (CommitGate(), Notes())
+        let (gate, notes) = (CommitGate(), Notes())
         for (id, time) in [("a", 30), ("b", 10), ("c", 20), ("d", 10)] as [(String, UInt64)] {
-            add(id, "\"\(id)\"", until: time, to: held, notes)
+            add(id, "\"\(id)\"", until: time, to: gate, notes)
         }
-        #expect(held.timeOut(at: 9) == 10)
+        #expect(gate.timeOut(at: 9) == 10)
         #expect(notes.lines == [])
         // A notified caller may call again at once.
-        notes.then = { line in if line.hasPrefix("1 b") { add("e", "5", until: 40, to: held, notes) } }
-        #expect(held.timeOut(at: 10) == 20)
+        notes.then = { line in if line.hasPrefix("1 b") { add("e", "5", until: 40, to: gate, notes) } }
+        #expect(gate.timeOut(at: 10) == 20)
         let late = "the call took longer than 3.0 seconds"
         #expect(notes.lines == ["1 b \(late)", "1 d \(late)"])
-        #expect(held.timeOut(at: 30) == 40)
+        #expect(gate.timeOut(at: 30) == 40)
         #expect(notes.lines.dropFirst(2) == ["1 a \(late)", "1 c \(late)"])
-        held.answerAll(nil)
+        gate.answerAll(nil)
         #expect(notes.lines.dropFirst(4) == ["1 e 5"])
-        #expect(held.timeOut(at: .max) == .max)
+        #expect(gate.timeOut(at: .max) == .max)
     }
 
     @Test("calls that wait for a failed write stay before later calls, each with its own deadline")
     func waitingBeforeLater() {
-        let (held, later, notes) = (CommitGate(), CommitGate(), Notes())
+        let (gate, later, notes) = (CommitGate(), CommitGate(), Notes())
         for (id, result, time) in [("a", "1", 10), ("b", nil, 40), ("c", "3", 30)] as [(String, String?, UInt64)] {
-            add(id, result, until: time, to: held, notes)
+            add(id, result, until: time, to: gate, notes)
         }
         for (id, result, time) in [("d", "4", 20), ("e", nil, 50), ("f", "6", 60)] as [(String, String?, UInt64)] {
             add(id, result, until: time, to: later, notes)
         }
-        #expect(held.timeOut(at: 10) == 30 && later.timeOut(at: 20) == 50)
+        #expect(gate.timeOut(at: 10) == 30 && later.timeOut(at: 20) == 50)
         notes.lines = []
-        held.appendEntries(of: later)
-        #expect(later.count == 0 && held.count == 4)
-        #expect(held.timeOut(at: 30) == 40)
+        gate.appendEntries(of: later)
+        #expect(later.count == 0 && gate.count == 4)
+        #expect(gate.timeOut(at: 30) == 40)
         let late = "the call took longer than 3.0 seconds"
-        held.answerAll(nil)
+        gate.answerAll(nil)
         #expect(notes.lines == ["1 c \(late)", "1 b Broken()", "1 e Broken()", "1 f 6"])
-        #expect(held.count == 0 && held.timeOut(at: .max) == .max)
+        #expect(gate.count == 0 && gate.timeOut(at: .max) == .max)
     }
 
     // MARK: In a server
@@ -119,9 +119,9 @@ import TrebuchetTesting
         }
     }
 
-    private func expectKept(_ text: String, _ store: GatedStore) async throws {
-        let isKept = try await eventually { try await store.text("diary.pages") == text }
-        #expect(isKept)
+    private func expectPersisted(_ text: String, _ store: GatedStore) async throws {
+        let isPersisted = try await eventually { try await store.text("diary.pages") == text }
+        #expect(isPersisted)
     }
 
     /// Writes a page and returns the error of the call at its time limit.
@@ -148,7 +148,7 @@ import TrebuchetTesting
             }
             #expect(await server.counters().callsUnderWay == 0)
             store.open()
-            try await expectKept(#"["a","b"]"#, store)
+            try await expectPersisted(#"["a","b"]"#, store)
             #expect(try await diary.write("c") == 3)
         }
     }
@@ -166,27 +166,27 @@ import TrebuchetTesting
             }
             #expect(await server.counters().callsUnderWay == 0)
             store.failWrites(nil)
-            let isKept = try await eventually {
+            let isPersisted = try await eventually {
                 await clock.advance(by: StateWriter.retryInterval)
                 return try await store.text("diary.pages") == #"["a","b"]"#
             }
-            #expect(isKept)
+            #expect(isPersisted)
             #expect(try await diary.write("c") == 3)
         }
     }
 
     @Test("calls that expire during a slow write leave no memory behind")
     func crowd() {
-        let (held, notes) = (CommitGate(), Notes())
-        add("kept", "\"kept\"", until: .max, to: held, notes)
+        let (gate, notes) = (CommitGate(), Notes())
+        add("kept", "\"kept\"", until: .max, to: gate, notes)
         let result = "\"" + String(repeating: "x", count: 1_000) + "\""
         for number in 0..<10_000 {
-            add("\(number)", result, until: UInt64(number), to: held, notes)
-            #expect(held.timeOut(at: UInt64(number)) == .max)
+            add("\(number)", result, until: UInt64(number), to: gate, notes)
+            #expect(gate.timeOut(at: UInt64(number)) == .max)
         }
         #expect(notes.lines.count == 10_000)
-        #expect(held.byteCount < 100)
-        held.answerAll(nil)
+        #expect(gate.byteCount < 100)
+        gate.answerAll(nil)
         #expect(notes.lines.last == "4 kept \"kept\"")
     }
 
@@ -234,7 +234,7 @@ import TrebuchetTesting
             await #expect(throws: TrebuchetError.self) { try await call.value }
             #expect(await eventually { await server.counters().connections == 0 })
             store.open()
-            try await expectKept(#"["a"]"#, store)
+            try await expectPersisted(#"["a"]"#, store)
         }
     }
 

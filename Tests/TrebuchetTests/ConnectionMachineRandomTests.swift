@@ -20,7 +20,7 @@ private struct RandomRun {
     var connections: Set<Int> = []
     /// Closed connections and finished attempts, which may still produce inputs.
     var stale: [Int] = [999]
-    var told = TrebuchetClient.ConnectionState.disconnected(nil)
+    var reportedState = TrebuchetClient.ConnectionState.disconnected(nil)
     var isClosed = false
     /// Whether the user currently wants no connection.
     var isUnwanted = false
@@ -36,7 +36,7 @@ private struct RandomRun {
     mutating func tell(_ input: Input) {
         now += UInt64.random(in: 0...8_000_000_000, using: &random)
         for effect in machine.handle(input, at: now, random: .random(in: 0..<1, using: &random)) { obey(effect) }
-        #expect(told == machine.state)
+        #expect(reportedState == machine.state)
         let isDraining = machine.state == .draining
         #expect(attempt == nil || timer == nil)
         #expect(connections.count <= 1)
@@ -77,8 +77,8 @@ private struct RandomRun {
             connections.remove(number)
             stale.append(number)
         case .notify(let state):
-            #expect(state != told, "only changes are reported")
-            told = state
+            #expect(state != reportedState, "only changes are reported")
+            reportedState = state
         case .releaseWaiting: #expect(!connections.isEmpty)
         case .failWaiting: #expect(connections.isEmpty && attempt == nil && timer == nil)
         }
@@ -159,17 +159,17 @@ private struct RandomRun {
     func walks() {
         var ends: [Bool: Int] = [:]
         for seed in 0..<2_000 as Range<UInt64> {
-            var walk = RandomRun(seed: seed)
-            for _ in 0..<100 { walk.step() }
+            var run = RandomRun(seed: seed)
+            for _ in 0..<100 { run.step() }
             // A policy that gives up leaves the client with the old connection.
-            let isLast = walk.machine.state == .draining && walk.attempt == nil && walk.timer == nil
-            walk.succeed()
-            if walk.isClosed {
-                #expect(walk.machine.state == .closed, "seed \(seed)")
+            let isLast = run.machine.state == .draining && run.attempt == nil && run.timer == nil
+            run.succeed()
+            if run.isClosed {
+                #expect(run.machine.state == .closed, "seed \(seed)")
             } else {
-                #expect(walk.machine.state == (isLast ? .draining : .connected), "seed \(seed)")
+                #expect(run.machine.state == (isLast ? .draining : .connected), "seed \(seed)")
             }
-            ends[walk.isClosed, default: 0] += 1
+            ends[run.isClosed, default: 0] += 1
         }
         // Both kinds of end occurred.
         #expect(ends.count == 2)

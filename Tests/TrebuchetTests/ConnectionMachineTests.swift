@@ -187,8 +187,8 @@ import WebSockets
             var copy = machine
             let effects = copy.handle(input, at: 20_000_000_000, random: 0.25)
             #expect(effects == situation.answers.first { $0.0 == input }?.1 ?? [], "\(input)")
-            let told = effects.compactMap { if case .notify(let state) = $0 { state } else { nil } }
-            #expect(copy.state == told.last ?? situation.state, "\(input)")
+            let notified = effects.compactMap { if case .notify(let state) = $0 { state } else { nil } }
+            #expect(copy.state == notified.last ?? situation.state, "\(input)")
         }
         #expect(situation.answers.allSatisfy { answer in Self.inputs.contains(answer.0) })
     }

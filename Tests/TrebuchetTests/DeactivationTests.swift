@@ -133,8 +133,8 @@ private distributed actor Player {
             await server.deactivateActor(player, named: "players/1") { _ in
                 asked.update { $0 += 1 }
                 return true
-            } _: { _, goes in
-                outcome.record("\(goes)")
+            } _: { _, isDeactivated in
+                outcome.record("\(isDeactivated)")
             }
         }
         // Far longer than a thread needs for a thousand checks.

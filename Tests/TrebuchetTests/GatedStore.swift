@@ -17,10 +17,10 @@ final class GatedStore: StateStore {
     private let memory = MemoryStore()
     private let gate = Mutex(Gate())
     private let count = Mutex(0)
-    private let kept = Mutex<[StateWrite]>([])
+    private let recordedWrites = Mutex<[StateWrite]>([])
 
     /// The completed writes, in order.
-    var writes: [StateWrite] { kept.withLock { $0 } }
+    var writes: [StateWrite] { recordedWrites.withLock { $0 } }
 
     /// Makes writes wait from now on.
     func close() { gate.withLock { $0.isClosed = true } }
@@ -76,7 +76,7 @@ final class GatedStore: StateStore {
         }
         if let failure = gate.withLock({ $0.writeFailure }) { throw failure }
         try await memory.write(writes)
-        kept.withLock { $0 += writes }
+        recordedWrites.withLock { $0 += writes }
     }
 
     /// The text of a state with all its changes.

@@ -22,7 +22,9 @@ distributed actor Box<Value: Codable & Sendable> {
     @Idempotent
     distributed func putOnce(_ value: Value) -> Int { put(value) }
     distributed func newest() -> Value? { contents.values.last }
-    distributed func beside<Other: Codable & Sendable>(_ other: Other) -> [Other] { contents.values.map { _ in other } }
+    distributed func repeated<Other: Codable & Sendable>(_ other: Other) -> [Other] {
+        contents.values.map { _ in other }
+    }
 }
 
 @Suite(.timeLimit(.minutes(5))) struct GenericActorTests {
@@ -37,7 +39,7 @@ distributed actor Box<Value: Codable & Sendable> {
             #expect(try await numbers.putLater(18) == 2)
             #expect(try await numbers.putOnce(19) == 3)
             #expect(try await numbers.newest() == 19)
-            #expect(try await numbers.beside("x") == ["x", "x", "x"])
+            #expect(try await numbers.repeated("x") == ["x", "x", "x"])
             let lists = try client.resolve(Box<ListState>.self, id: "lists")
             #expect(try await lists.put(ListState(items: ["a"])) == 1)
             #expect(try await lists.newest() == ListState(items: ["a"]))

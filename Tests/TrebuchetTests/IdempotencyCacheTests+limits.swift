@@ -94,7 +94,7 @@ extension IdempotencyCacheTests {
             memory.removeExpired(at: 100)
             #expect((memory.count, memory.bytes, memory.connectionCount) == (0, 0, 0))
             #expect((shares.recordedResponses.count, shares.bytes.count) == (0, 0))
-            #expect(shares.partyCount == (0, 0), "no quota is in use")
+            #expect(shares.scopeCount == (0, 0), "no quota is in use")
         }
     }
 

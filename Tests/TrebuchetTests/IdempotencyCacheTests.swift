@@ -99,11 +99,11 @@ import WebSockets
         let name = Memory.Name(connection: Self.first, number: 7)
         for (result, again) in [("42", "42"), (String(repeating: "x", count: 2_000), "timeout")] {
             #expect(recordCall(Self.first, 7) == "run")
-            memory.amend(name, .success(Array("41".utf8)))
+            memory.replaceTimeout(name, .success(Array("41".utf8)))
             _ = memory.recordResponse(name, .failure(TrebuchetError(.timeout, "late")), at: 0)
-            memory.amend(name, .success(Array(result.utf8)))
+            memory.replaceTimeout(name, .success(Array(result.utf8)))
             #expect(recordCall(Self.first, 7, again: true) == again)
-            memory.amend(name, .failure(TrebuchetError(.cancelled, "")))
+            memory.replaceTimeout(name, .failure(TrebuchetError(.cancelled, "")))
             memory.removeExpired(at: 1_000)
             #expect(memory.bytes == 0 && memory.count == 0 && shares.bytes.count == 0)
             (memory, shares) = Self.memory { $0.recordedResponseBytesPerConnection = 1_000 }

@@ -18,20 +18,20 @@ import TrebuchetTesting
         let record = record(server.actorSystem, "a")
         var watch = IdleActorTracker()
         watch.trackActor(record, IdlePolicy(time: .seconds(10), discards: false), at: 0)
-        func rested(at seconds: UInt64) -> [String] {
-            watch.rested(of: 5, at: seconds * Self.second).map(\.name)
+        func removeIdle(at seconds: UInt64) -> [String] {
+            watch.removeIdle(of: 5, at: seconds * Self.second).map(\.name)
         }
-        #expect(rested(at: 100) == [], "it was activated, and so used, since the last check")
-        #expect(rested(at: 109) == [])
+        #expect(removeIdle(at: 100) == [], "it was activated, and so used, since the last check")
+        #expect(removeIdle(at: 109) == [])
         record.actorInstance.didRunInPlace()
-        #expect(rested(at: 111) == [])
-        #expect(rested(at: 120) == [])
+        #expect(removeIdle(at: 111) == [])
+        #expect(removeIdle(at: 120) == [])
         #expect(record.actorInstance.enter())
-        #expect(rested(at: 200) == [], "a call is in flight")
-        #expect(rested(at: 300) == [])
+        #expect(removeIdle(at: 200) == [], "a call is in flight")
+        #expect(removeIdle(at: 300) == [])
         record.actorInstance.removeUser()
-        #expect(rested(at: 309) == [])
-        #expect(rested(at: 311) == ["a"])
+        #expect(removeIdle(at: 309) == [])
+        #expect(removeIdle(at: 311) == ["a"])
         #expect(watch.count == 0)
     }
 
@@ -74,19 +74,19 @@ import TrebuchetTesting
             watch.trackActor(record, IdlePolicy(time: .seconds(10), discards: false), at: 0)
         }
         var gone: Set<String> = []
-        for _ in 0..<4 { gone.formUnion(watch.rested(of: 3, at: 11 * Self.second).map(\.name)) }
+        for _ in 0..<4 { gone.formUnion(watch.removeIdle(of: 3, at: 11 * Self.second).map(\.name)) }
         #expect(gone == Set(names))
     }
 
     @Test("a closed actor is not entered, and an actor in use is not closed")
     func closing() {
-        let life = ActorInstance()
-        #expect(life.enter())
-        #expect(!life.close())
-        life.removeUser()
-        #expect(life.close())
-        #expect(!life.enter())
-        #expect(life.isDeactivated)
-        #expect(!life.close())
+        let instance = ActorInstance()
+        #expect(instance.enter())
+        #expect(!instance.close())
+        instance.removeUser()
+        #expect(instance.close())
+        #expect(!instance.enter())
+        #expect(instance.isDeactivated)
+        #expect(!instance.close())
     }
 }

@@ -26,7 +26,7 @@ import TrebuchetActors
     }
 
     @Test("a lasting failure is logged once, as an error with its reason, and its end too")
-    func lasting() async throws {
+    func persistentFailure() async throws {
         let fixture = Fixture()
         let failures = fixture.failures()
         await fail(failures, "todos")

@@ -163,12 +163,12 @@ import Transports
             transport: Script { link, sent in
                 guard sent.type == "invocation" else { return }
                 // Blocks the loop's thread until the response is delivered.
-                let told = DispatchSemaphore(value: 0)
+                let notified = DispatchSemaphore(value: 0)
                 DispatchQueue.global().async {
                     link.answer(sent.payload.callID, "1")
-                    told.signal()
+                    notified.signal()
                 }
-                told.wait()
+                notified.wait()
                 link.fail()
             }, options: options)
         try await client.connect()

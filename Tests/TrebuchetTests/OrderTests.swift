@@ -57,7 +57,7 @@ import TrebuchetTesting
             let plain = try client.resolve(Plain.self, id: "plain")
             let calls = (0..<200).map { number in Task.immediate { try await plain.note(number) } }
             for call in calls { try await call.value }
-            #expect(try await plain.noted() == Array(0..<200))
+            #expect(try await plain.recordedNotes() == Array(0..<200))
         }
     }
 }

@@ -28,11 +28,14 @@ import Testing
     @Test(
         "a path that leaves the root or is ambiguous finds no page",
         arguments: [
-            ("/..", .strange), ("/../x", .strange), ("/a/../b", .strange), ("/%2e%2e/x", .strange),
-            ("/.%2E/x", .strange),
-            ("/a/./b", .strange), ("//a", .strange), ("/a//b", .strange), ("/a//", .strange), ("//", .strange),
-            ("/a%2fb", .strange), ("/a%2Fb", .strange), ("/a%5cb", .strange), ("/a\\b", .strange), ("/a%00", .strange),
-            ("/a%0d%0ab", .strange), ("/%7f", .strange), ("*", .strange), ("a", .strange), ("", .strange),
+            ("/..", .invalidPart), ("/../x", .invalidPart), ("/a/../b", .invalidPart), ("/%2e%2e/x", .invalidPart),
+            ("/.%2E/x", .invalidPart),
+            ("/a/./b", .invalidPart), ("//a", .invalidPart), ("/a//b", .invalidPart), ("/a//", .invalidPart),
+            ("//", .invalidPart),
+            ("/a%2fb", .invalidPart), ("/a%2Fb", .invalidPart), ("/a%5cb", .invalidPart), ("/a\\b", .invalidPart),
+            ("/a%00", .invalidPart),
+            ("/a%0d%0ab", .invalidPart), ("/%7f", .invalidPart), ("*", .invalidPart), ("a", .invalidPart),
+            ("", .invalidPart),
             ("/.git", .hidden), ("/a/.env", .hidden), ("/%2Egit/config", .hidden),
             ("/%", .malformed), ("/%4", .malformed), ("/%zz", .malformed), ("/a%4g", .malformed), ("/%%41", .malformed),
         ] as [(String, PagePath.InvalidPath)])
@@ -98,11 +101,11 @@ import Testing
             ("127.0.0.1", ["Host": "localhost", "Via": "1.1 proxy"], false, false),
             ("127.0.0.1", ["Host": "localhost", "X-Real-IP": "192.0.2.1"], false, false),
         ] as [(String, HTTPHeaders, Bool, Bool)])
-    func thisMachine(_ address: String, _ headers: HTTPHeaders, _ isFromProxy: Bool, _ isTold: Bool) {
+    func thisMachine(_ address: String, _ headers: HTTPHeaders, _ isFromProxy: Bool, _ isServed: Bool) {
         let request = PlainRequest(
             head: HTTPRequestHead(target: "/schema.json", headers: headers),
             remoteAddress: SocketAddress(literal: address, port: 4711), isFromProxy: isFromProxy)
-        #expect(ServerSchema.isOfThisMachine(request) == isTold)
+        #expect(ServerSchema.isOfThisMachine(request) == isServed)
     }
 
     @Test("a host has a quota of open files, loopback has all of them, and all are released")

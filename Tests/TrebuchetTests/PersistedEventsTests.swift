@@ -17,16 +17,16 @@ distributed actor Herald {
     @StreamedEvents(persisted: true) var news: News
     @StreamedEvents(buffer: 4, persisted: true, keeping: 20) var few: Int
     @StreamedEvents(persisted: true) var readings: Double
-    @StreamedState(persisted: true) var told: Int = 0
+    @StreamedState(persisted: true) var tellCount: Int = 0
     @StreamedState(delivery: .every(), persisted: true) var each: [Int] = []
 
     distributed func tell(_ times: Int = 1, padding: Int = 0) -> Int {
         for _ in 0..<times {
-            told += 1
-            each.append(told)
-            $news.send(News(number: told, padding: String(repeating: "x", count: padding)))
+            tellCount += 1
+            each.append(tellCount)
+            $news.send(News(number: tellCount, padding: String(repeating: "x", count: padding)))
         }
-        return told
+        return tellCount
     }
     distributed func count(_ times: Int) { for number in 1...times { $few.send(number) } }
     distributed func read(_ value: Double) { $readings.send(value == 0 ? .nan : value) }
@@ -34,7 +34,7 @@ distributed actor Herald {
         $readings.send(value == 0 ? .nan : value)
         await Task.yield()
     }
-    distributed func total() -> Int { told }
+    distributed func total() -> Int { tellCount }
 }
 
 /// `@StreamedEvents(persisted: true)` at a server whose store the test controls.
@@ -42,10 +42,11 @@ distributed actor Herald {
     let store = GatedStore()
 
     func withHerald(
-        link: TestLink = .webSocket, reactors: Int? = nil, limits: ServerLimits = ServerLimits(), isKept: Bool = true,
+        link: TestLink = .webSocket, reactors: Int? = nil, limits: ServerLimits = ServerLimits(),
+        isPersisted: Bool = true,
         _ body: (Herald, TrebuchetClient, TrebuchetServer) async throws -> Void
     ) async throws {
-        try await withTestServer(link: link, reactors: reactors, limits: limits, store: isKept ? store : nil) {
+        try await withTestServer(link: link, reactors: reactors, limits: limits, store: isPersisted ? store : nil) {
             server in
             await server.expose(Herald(actorSystem: server.actorSystem), as: "herald")
             await server.expose(Calculator(actorSystem: server.actorSystem), as: "calculator")
@@ -66,7 +67,7 @@ distributed actor Herald {
     private func key(_ property: String) -> StateKey { StateKey("events", "herald.\(property)") }
 
     /// The persisted events as JSON.
-    private func kept(_ property: String) async throws -> [String] {
+    private func storedEntries(_ property: String) async throws -> [String] {
         try await store.readLog(key(property))?.entries.map { String(decoding: $0.bytes, as: UTF8.self) } ?? []
     }
 
@@ -121,12 +122,12 @@ distributed actor Herald {
             store.failWrites(StateStoreError(.full, "full"))
             let error = await #expect(throws: TrebuchetError.self) { try await herald.tell() }
             #expect(error?.code == .unknownOutcome)
-            #expect(try await kept("news").count == 4)
+            #expect(try await storedEntries("news").count == 4)
             #expect(try await store.text("herald.told") == "4")
             store.failWrites(nil)
             #expect(try await herald.tell() == 6)
-            #expect(try await kept("news").last?.contains(#""number":6"#) == true)
-            #expect(try await kept("news").count == 6)
+            #expect(try await storedEntries("news").last?.contains(#""number":6"#) == true)
+            #expect(try await storedEntries("news").count == 6)
             #expect(try await store.text("herald.told") == "6")
         }
     }
@@ -151,7 +152,7 @@ distributed actor Herald {
                 #expect(try await early.next()?.number == number)
                 #expect(try await late.next()?.number == number)
             }
-            #expect(try await kept("news").count == 5)
+            #expect(try await storedEntries("news").count == 5)
             await other.close()
         }
     }
@@ -210,8 +211,8 @@ distributed actor Herald {
             #expect(try await herald.tell(900) == 900)
             for number in 1...900 { #expect(try await news.next()?.number == number) }
             #expect(try await herald.tell(3_000) == 3_900)
-            #expect(try await kept("news").count == 1_000)
-            #expect(try await kept("news").first?.contains(#""number":2901"#) == true)
+            #expect(try await storedEntries("news").count == 1_000)
+            #expect(try await storedEntries("news").first?.contains(#""number":2901"#) == true)
             let error = await #expect(throws: TrebuchetError.self) { try await news.next() }
             #expect(error?.code == .overflow)
         }
@@ -235,7 +236,7 @@ distributed actor Herald {
             #expect(error?.message.contains("an event of type Double cannot be encoded") == true)
             await #expect(throws: TrebuchetError.self) { try await readings.next() }
             try await herald.read(2)
-            #expect(try await kept("readings") == ["1", "2"])
+            #expect(try await storedEntries("readings") == ["1", "2"])
             var since = await herald.observeReadings(since: place.bookmark).makeAsyncIterator()
             #expect(try await since.next() == 2)
         }
@@ -251,8 +252,8 @@ distributed actor Herald {
             #expect(
                 error?.message.contains("the limit for persisted events is 1000") == true, "\(error?.message ?? "")")
             #expect(try await herald.tell() == 2)
-            let kept = try await kept("news")
-            #expect(kept.count == 1 && kept[0].contains(#""number":2"#), "\(kept)")
+            let storedEntries = try await storedEntries("news")
+            #expect(storedEntries.count == 1 && storedEntries[0].contains(#""number":2"#), "\(storedEntries)")
         }
     }
 
@@ -269,7 +270,7 @@ distributed actor Herald {
 
     @Test("without a store nothing is persisted, and nothing is encoded without subscribers")
     func noStore() async throws {
-        try await withHerald(isKept: false) { (herald, _, server) async throws in
+        try await withHerald(isPersisted: false) { (herald, _, server) async throws in
             _ = try await herald.tell(10)
             #expect(await server.encodeCount(of: "herald", "observeNews") == 0)
             var news = await herald.observeNews().makeAsyncIterator()
@@ -328,7 +329,7 @@ distributed actor Herald {
             let error = await #expect(throws: TrebuchetError.self) { try await news.next() }
             #expect(error?.code == .overflow)
             #expect(try await herald.tell() == 2)
-            #expect(try await kept("news").count == 2)
+            #expect(try await storedEntries("news").count == 2)
         }
     }
 

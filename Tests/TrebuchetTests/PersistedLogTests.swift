@@ -23,7 +23,7 @@ import TrebuchetTesting
     }
 
     /// Expects that the store has the actor's state and that another server loads it.
-    private func expectKept(_ vault: Vault, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+    private func expectPersisted(_ vault: Vault, sourceLocation: SourceLocation = #_sourceLocation) async throws {
         let (accounts, notes, steps) = try await (vault.all(), vault.allNotes(), vault.allSteps())
         let copy = MemoryStore()
         for property in ["accounts", "notes", "steps"] {
@@ -70,7 +70,7 @@ import TrebuchetTesting
             }
             #expect(next.baseVersion == entry.version)
             #expect(next.bytes.count < 100)
-            try await expectKept(vault)
+            try await expectPersisted(vault)
         }
     }
 
@@ -89,7 +89,7 @@ import TrebuchetTesting
                 return
             }
             #expect(entry.bytes.count < 100)
-            try await expectKept(vault)
+            try await expectPersisted(vault)
         }
     }
 
@@ -106,7 +106,7 @@ import TrebuchetTesting
             store.open()
             try await call.value
             for count in 4...5 { #expect(await steps.next() == Array(0..<count)) }
-            try await expectKept(vault)
+            try await expectPersisted(vault)
         }
     }
 
@@ -138,7 +138,7 @@ import TrebuchetTesting
             #expect(await eventually { seen.withLock { $0.last?.count } == 4 + more })
             let counts = seen.withLock { $0.map(\.count) }
             #expect(counts == Array((counts.first ?? 0)...(4 + more)), "\(counts)")
-            try await expectKept(vault)
+            try await expectPersisted(vault)
         }
     }
 
@@ -159,7 +159,7 @@ import TrebuchetTesting
             let operations = writes("accounts", since: 1)
             let parts = operations.count { if case .snapshotPart = $0 { true } else { false } }
             #expect(parts >= 3, "\(round) rounds")
-            try await expectKept(vault)
+            try await expectPersisted(vault)
         }
     }
 
@@ -182,7 +182,7 @@ import TrebuchetTesting
                 Issue.record("no change after the snapshot")
                 return
             }
-            try await expectKept(vault)
+            try await expectPersisted(vault)
         }
     }
 
@@ -210,7 +210,7 @@ import TrebuchetTesting
             let found = await states.value
             #expect(found.last?[id: 2]?.balance == 101)
             #expect(found.last?[id: 4]?.balance == 101)
-            try await expectKept(vault)
+            try await expectPersisted(vault)
         }
     }
 
@@ -249,7 +249,7 @@ import TrebuchetTesting
             }
             observer?.cancel()
             try await vault.step(1)
-            try await expectKept(vault)
+            try await expectPersisted(vault)
         }
     }
 }

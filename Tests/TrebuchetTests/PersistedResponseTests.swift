@@ -41,9 +41,9 @@ import Testing
 
     @Test("connections, principals and the server have limits, and removal releases the quota")
     func limits() throws {
-        var kept: [IdempotencyRecord] = []
+        var retained: [IdempotencyRecord] = []
         func keeps(_ call: IdempotencyRecord, _ count: Int) throws -> Bool {
-            kept.append(call)
+            retained.append(call)
             return try self.keeps(call, count)
         }
         #expect(try keeps(call(1, of: 1, "ada"), 300))
@@ -53,9 +53,9 @@ import Testing
         #expect(try keeps(call(1, of: 4, "bob"), 400))
         #expect(try !keeps(call(1, of: 5, "bob"), 1), "1,000 of all")
         #expect(shares.bytes.count == 1_000)
-        kept.removeFirst()
+        retained.removeFirst()
         #expect(try keeps(call(3, of: 1, "ada"), 300))
-        kept = []
+        retained = []
         #expect(shares.bytes.count == 0)
         #expect(connections.count == 0)
     }

@@ -85,10 +85,10 @@ extension PersistedStateTests {
         let diary = try client.resolve(Diary.self, id: "diary")
         let call = Task { try await diary.write("a") }
         await store.journal.wait(for: "write 1")
-        let told = Mutex<TrebuchetError.Code?>(nil)
-        await shard.reactor.perform { states.whenWritten { error in told.withLock { $0 = error?.code } } }
+        let errorCode = Mutex<TrebuchetError.Code?>(nil)
+        await shard.reactor.perform { states.whenWritten { error in errorCode.withLock { $0 = error?.code } } }
         await server.shutdown(drain: .zero)
-        #expect(told.withLock { $0 } == .unknownOutcome)
+        #expect(errorCode.withLock { $0 } == .unknownOutcome)
         await #expect(throws: TrebuchetError.self) { try await call.value }
         await client.close()
     }

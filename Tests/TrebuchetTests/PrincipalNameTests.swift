@@ -33,7 +33,7 @@ import Testing
             return
         }
         let other = IdempotencyReservation(shares, principal: Self.ids[1], host: nil)
-        #expect(shares.partyCount.principals == 2)
+        #expect(shares.scopeCount.principals == 2)
         withExtendedLifetime(other) {}
     }
 

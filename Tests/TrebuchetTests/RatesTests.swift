@@ -152,21 +152,21 @@ import WebSockets
         limits.connections = 3
         limits.connectionsPerPrincipal = 2
         let book = QuotaLedger(limits: limits)
-        func parties(_ connection: UInt64, _ principal: String?) -> QuotaScopes {
+        func scopes(_ connection: UInt64, _ principal: String?) -> QuotaScopes {
             QuotaScopes(connection: connection, principal: principal, host: nil)
         }
-        let first = try book.reserve(.connections, for: parties(1, "ada"))
-        var second: QuotaReservation? = try book.reserve(.connections, for: parties(2, "ada"))
+        let first = try book.reserve(.connections, for: scopes(1, "ada"))
+        var second: QuotaReservation? = try book.reserve(.connections, for: scopes(2, "ada"))
         #expect(book.count(.connections) == 2)
-        let refusal = #expect(throws: TrebuchetError.self) { try book.reserve(.connections, for: parties(3, "ada")) }
+        let refusal = #expect(throws: TrebuchetError.self) { try book.reserve(.connections, for: scopes(3, "ada")) }
         #expect(refusal?.code == .rateLimited)
         #expect(
             refusal?.message
                 == "quota exceeded: 'ada' has 2 connections (ServerLimits.connectionsPerPrincipal); retry when some have ended"
         )
         #expect(book.count(.connections) == 2, "a rejected reservation uses nothing")
-        let third = try book.reserve(.connections, for: parties(3, "bob"))
-        let full = #expect(throws: TrebuchetError.self) { try book.reserve(.connections, for: parties(4, nil)) }
+        let third = try book.reserve(.connections, for: scopes(3, "bob"))
+        let full = #expect(throws: TrebuchetError.self) { try book.reserve(.connections, for: scopes(4, nil)) }
         #expect(
             full?.message.hasPrefix("quota exceeded: the server has 3 connections (ServerLimits.connections)") == true)
         first.release()
@@ -177,11 +177,11 @@ import WebSockets
         third.release()
         #expect(book.count(.connections) == 0)
         // No reservation counts for any party afterwards.
-        for number in 1...2 { _ = try book.reserve(.connections, for: parties(UInt64(number), "ada")) }
+        for number in 1...2 { _ = try book.reserve(.connections, for: scopes(UInt64(number), "ada")) }
     }
 
     @Test("quota scopes are ordered from the narrowest to the server")
-    func parties() throws {
+    func scopes() throws {
         let host = try #require(SocketAddress(literal: "192.0.2.7", port: 0).flatMap { AddressKey($0) })
         let all = QuotaScopes(connection: 7, principal: "ada", host: host)
         #expect(all.all == [.connection(7), .principal(PrincipalName("ada")), .host(host.number)])
@@ -234,7 +234,7 @@ import WebSockets
         let shares = IdempotencyQuotas(limits)
         let host = try #require(SocketAddress(literal: "192.0.2.7", port: 0).flatMap { AddressKey($0) })
         let holding = IdempotencyReservation(shares, principal: "ada", host: host)
-        #expect([shares.partyCount.principals, shares.partyCount.hosts] == [1, 1])
+        #expect([shares.scopeCount.principals, shares.scopeCount.hosts] == [1, 1])
         let areBytes = setting.contains("Bytes")
         for round in 1...3 {
             #expect(holding.reserve(bytes: 10) == nil && holding.reserve(bytes: 10) == nil)

@@ -16,7 +16,9 @@ import TrebuchetTesting
         await rig.on { [$0.load.count, $0.load.bytes, $0.load.answered, $0.running.count] }
     }
 
-    private func held(_ rig: ServerConnectionTests.Rig) async -> Int { await rig.on { $0.memory?.bufferedBytes ?? -1 } }
+    private func bufferedBytes(_ rig: ServerConnectionTests.Rig) async -> Int {
+        await rig.on { $0.memory?.bufferedBytes ?? -1 }
+    }
 
     @Test("timed-out calls count until their methods return", arguments: ["a cancellation", "a time that is over"])
     func limit(reason: String) async {
@@ -32,7 +34,7 @@ import TrebuchetTesting
             #expect(await eventually { await rig.on { $0.running.isEmpty } })
         }
         #expect(await loads(rig) == [0, 0, 2, 0])
-        let bytes = await held(rig)
+        let bytes = await bufferedBytes(rig)
         #expect(bytes > 0)
         let refused = await insist(rig, 3)
         #expect(refused.count == 1)
@@ -40,11 +42,11 @@ import TrebuchetTesting
         #expect(refused.first?.contains(#""code":"rateLimited""#) == true)
         rig.journal.record("1 go")
         #expect(await eventually { await rig.on { $0.load.answered } == 1 })
-        #expect(await held(rig) < bytes)
+        #expect(await bufferedBytes(rig) < bytes)
         #expect(await insist(rig, 4) == [])
         for number in [2, 4] { rig.journal.record("\(number) go") }
         #expect(await eventually { await loads(rig) == [0, 0, 0, 0] })
-        #expect(await held(rig) == 0)
+        #expect(await bufferedBytes(rig) == 0)
     }
 
     @Test("a call that outlives its connection counts its memory until its method returns")
@@ -52,11 +54,11 @@ import TrebuchetTesting
         let rig = await ServerConnectionTests.Rig()
         #expect(await insist(rig, 1) == [])
         await rig.journal.wait(for: "1 began")
-        let bytes = await held(rig)
+        let bytes = await bufferedBytes(rig)
         await rig.on { $0.linkDidClose() }
-        #expect(await held(rig) == bytes && bytes > 0)
+        #expect(await bufferedBytes(rig) == bytes && bytes > 0)
         rig.journal.record("1 go")
-        #expect(await eventually { await held(rig) == 0 })
+        #expect(await eventually { await bufferedBytes(rig) == 0 })
     }
 
     @Test("an ended call no longer counts, whatever its outcome")
@@ -66,6 +68,6 @@ import TrebuchetTesting
         rig.journal.record("1 go")
         #expect(await rig.waitFor("went on"))
         #expect(await loads(rig) == [0, 0, 0, 0])
-        #expect(await held(rig) == 0)
+        #expect(await bufferedBytes(rig) == 0)
     }
 }

@@ -148,7 +148,7 @@ distributed actor Plain {
 
     distributed func twice(_ number: Int) -> Int { number * 2 }
     distributed func note(_ number: Int) { notes.append(number) }
-    distributed func noted() -> [Int] { notes }
+    distributed func recordedNotes() -> [Int] { notes }
     distributed func close() throws { throw Closed(reason: "plain") }
     distributed func echo<Value: Codable & Sendable>(_ value: Value) async -> Value { value }
 }

@@ -48,8 +48,8 @@ struct ConnectionLossDuringWriteTests {
 
         /// Sends bytes that are handled only once the peer is retained.
         func hold(_ sent: TransferredPeer, sending bytes: [UInt8]) throws {
-            try self.peer.withLock { held in
-                held = sent
+            try self.peer.withLock { retainedPeer in
+                retainedPeer = sent
                 try sent.peer.send(bytes)
             }
         }
@@ -79,12 +79,12 @@ struct ConnectionLossDuringWriteTests {
         "a close frame, a ping or an abort after the connection loss ends the connection without harm", arguments: 0..<3
     )
     func server(_ kind: Int) async throws {
-        let held = RetainedPeer()
+        let retainedPeer = RetainedPeer()
         let (endings, ended) = AsyncStream.makeStream(of: WebSocketCloseCode.self)
         let sockets = Mutex<[WeakSocket]>([])
         let server = try WebSocketServer(port: 0, limits: limits) { _ in
             .accept(
-                BufferFiller(ended, resetPeer: { held.reset() }) { socket in
+                BufferFiller(ended, resetPeer: { retainedPeer.reset() }) { socket in
                     sockets.withLock { $0.append(WeakSocket(socket)) }
                     switch kind {
                     case 0: socket.close(code: .policyViolation, reason: "ten messages without sense")
@@ -98,7 +98,8 @@ struct ConnectionLossDuringWriteTests {
         }
         var codes = endings.makeAsyncIterator()
         for _ in 0..<3 {
-            try held.hold(TransferredPeer(peer: try RawPeer.upgraded(port: server.address.port)), sending: text("go"))
+            try retainedPeer.hold(
+                TransferredPeer(peer: try RawPeer.upgraded(port: server.address.port)), sending: text("go"))
             #expect(await codes.next() == .abnormal)
         }
         for table in server.tables { await passCloseTimeout(on: table.reactor) }
@@ -114,12 +115,12 @@ struct ConnectionLossDuringWriteTests {
     @Test("a client whose close response finds the connection lost ends normally")
     func client() async throws {
         let server = try RawServer()
-        let held = RetainedPeer()
+        let retainedPeer = RetainedPeer()
         let (endings, ended) = AsyncStream.makeStream(of: WebSocketCloseCode.self)
         let (url, limits) = (server.url, limits)
         var connecting: Task<WebSocket, any Error>? = Task {
             try await WebSocketClient.connect(to: url, limits: limits) { _ in
-                BufferFiller(ended, resetPeer: { held.reset() }) { _ in }
+                BufferFiller(ended, resetPeer: { retainedPeer.reset() }) { _ in }
             }
         }
         let (peer, request) = try server.accept()
@@ -128,7 +129,7 @@ struct ConnectionLossDuringWriteTests {
         connecting = nil
         let reactor = try ReactorGroup.clients().reactors[0]
         // A message and a close frame in one piece: the handler of the first resets before the second is answered.
-        try held.hold(TransferredPeer(peer: peer), sending: [0x82, 1, 7, 0x88, 2, 0x03, 0xE8])
+        try retainedPeer.hold(TransferredPeer(peer: peer), sending: [0x82, 1, 7, 0x88, 2, 0x03, 0xE8])
         for await code in endings {
             #expect(code == .normal)
             break

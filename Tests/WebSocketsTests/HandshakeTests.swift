@@ -26,7 +26,7 @@ struct HandshakeTests {
 
     private func status(_ request: HTTPRequestHead) -> Int? {
         do throws(HTTPRejection) {
-            _ = try ServerHandshake.agree(request, subprotocols: [])
+            _ = try ServerHandshake.negotiate(request, subprotocols: [])
             return nil
         } catch {
             return error.status
@@ -36,7 +36,7 @@ struct HandshakeTests {
     @Test("the accept key is the RFC's (§1.3)")
     func acceptKey() throws {
         #expect(HandshakeKey.accept(for: Self.key) == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
-        let response = try ServerHandshake.agree(request(), subprotocols: ["chat"]).response
+        let response = try ServerHandshake.negotiate(request(), subprotocols: ["chat"]).response
         #expect(
             String(decoding: response.encoded(), as: UTF8.self)
                 == "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -72,7 +72,7 @@ struct HandshakeTests {
         #expect(status(request("POST")) == 405)
         #expect(status(request(version: 0)) == 400)
         do throws(HTTPRejection) {
-            _ = try ServerHandshake.agree(request("PUT"), subprotocols: [])
+            _ = try ServerHandshake.negotiate(request("PUT"), subprotocols: [])
         } catch {
             #expect(error.response.headers["Allow"] == "GET")
         }
@@ -86,7 +86,7 @@ struct HandshakeTests {
             (nil, ["a"], nil),
         ] as [(String?, [String], String?)])
     func subprotocols(_ offered: String?, _ ours: [String], _ chosen: String?) throws {
-        let agreement = try ServerHandshake.agree(
+        let agreement = try ServerHandshake.negotiate(
             request(changing: [("Sec-WebSocket-Protocol", offered)]), subprotocols: ours)
         #expect(agreement.subprotocol == chosen)
         #expect(agreement.response.headers["Sec-WebSocket-Protocol"] == chosen)
@@ -107,7 +107,7 @@ struct HandshakeTests {
         #expect(head.target == "/chat")
         #expect(head.headers["Host"] == "example.org:81")
         #expect(head.headers["Authorization"] == "Bearer x")
-        #expect(try ServerHandshake.agree(head, subprotocols: ["v1"]).subprotocol == "v1")
+        #expect(try ServerHandshake.negotiate(head, subprotocols: ["v1"]).subprotocol == "v1")
         #expect(HandshakeKey.isValid(HandshakeKey.random()))
         #expect(HandshakeKey.random() != HandshakeKey.random())
     }

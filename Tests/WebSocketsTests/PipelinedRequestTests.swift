@@ -41,9 +41,9 @@ struct PipelinedRequestTests {
         let identity = TLSServerSettings(
             certificateChainFile: TestCertificate.path("server.pem"),
             privateKeyFile: TestCertificate.path("server.key"))
-        let told = Mutex<[Bool]>([])
+        let receivedFlags = Mutex<[Bool]>([])
         let server = try WebSocketServer(port: 0, tls: isSecure ? identity : nil) { upgrade in
-            told.withLock { $0.append(upgrade.isSecure) }
+            receivedFlags.withLock { $0.append(upgrade.isSecure) }
             return .accept(EchoHandler())
         }
         let (stream, done) = AsyncStream.makeStream(of: String?.self)
@@ -72,7 +72,7 @@ struct PipelinedRequestTests {
             #expect(problem == nil)
             break
         }
-        #expect(told.withLock { $0 } == [isSecure])
+        #expect(receivedFlags.withLock { $0 } == [isSecure])
         socket.abort()
         await server.shutdown()
     }

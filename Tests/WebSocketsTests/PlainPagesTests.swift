@@ -198,11 +198,11 @@ struct PlainPagesTests {
 
     @Test("silence between requests ends the connection, a slow header section is answered 408")
     func silence() async throws {
-        let apart = ReactorGroup.acquireExclusive(1)
-        defer { apart.releaseExclusive() }
+        let exclusive = ReactorGroup.acquireExclusive(1)
+        defer { exclusive.releaseExclusive() }
         /// Timers start in the turn of earlier work.
         func pass(_ seconds: UInt64) async {
-            for reactor in apart.reactors {
+            for reactor in exclusive.reactors {
                 await reactor.perform {}
                 reactor.advance(by: seconds * 1_000_000_000)
             }
@@ -210,7 +210,7 @@ struct PlainPagesTests {
         var limits = WebSocketLimits()
         limits.pages.idleTimeout = .seconds(500)
         limits.handshakeTimeout = .seconds(1_000)
-        let server = try Self.server(limits, on: apart)
+        let server = try Self.server(limits, on: exclusive)
         let silent = try RawPeer(port: server.address.port)
         try silent.send(Self.get("/small"))
         #expect(try Self.receive(silent).body.count == 6)
@@ -218,7 +218,7 @@ struct PlainPagesTests {
         #expect(try silent.receiveToEnd() == [])
         await server.shutdown()
         limits.pages.idleTimeout = .seconds(5_000)
-        let patient = try Self.server(limits, on: apart)
+        let patient = try Self.server(limits, on: exclusive)
         let dribbling = try RawPeer(port: patient.address.port)
         try dribbling.send(Self.get("/small") + Array("GET /sm".utf8))
         #expect(try Self.receive(dribbling).body.count == 6)

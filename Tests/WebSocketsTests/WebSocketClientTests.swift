@@ -207,10 +207,10 @@ struct WebSocketClientTests {
         #expect(await error("ftp://127.0.0.1/")?.code == .addressInvalid)
 
         // A listener that retains connections and never answers.
-        let kept = Mutex<[ByteChannel]>([])
+        let accepted = Mutex<[ByteChannel]>([])
         let silent = try Networking.Listener.bind(host: "127.0.0.1", port: 0, reactors: ReactorGroup.clients().reactors)
         {
-            channel in kept.withLock { $0.append(channel) }
+            channel in accepted.withLock { $0.append(channel) }
         }
         var limits = WebSocketLimits()
         limits.handshakeTimeout = .milliseconds(30)

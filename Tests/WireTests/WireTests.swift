@@ -124,7 +124,7 @@ import TrebuchetActors
     }
 
     @Test("a value without a JSON form is rejected with the same error, and leaves no partial output")
-    func formless() throws {
+    func unrepresentable() throws {
         let text = #"{"from":"a","to":"b","kilometres":1,"stops":2,"seats":[],"default":true}"#
         var (wire, plainLeg) = (try read(WireLeg.self, text), try read(PlainLeg.self, text))
         (wire.kilometres, plainLeg.kilometres) = (.nan, .nan)

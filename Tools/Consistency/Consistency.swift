@@ -4,14 +4,14 @@ import ToolOptions
 import struct Foundation.Data
 import class Foundation.FileHandle
 
-/// `scripts/consistency`: what clients see and were told, against what the server has in the end, while servers and clients are
-/// killed and lines fail.
+/// `scripts/consistency`: compares what clients observed, and the responses they received, with the final state of the server, while
+/// servers and clients are killed and connections fail.
 @main
 enum Consistency {
     static func main() async {
         setvbuf(stdout, nil, _IOLBF, 0)
         signal(SIGPIPE, SIG_IGN)
-        // Who is killed is not looked at for minutes.
+        // Backtraces of killed processes would take minutes.
         setenv("SWIFT_BACKTRACE", "enable=no", 0)
         let arguments = Array(CommandLine.arguments.dropFirst())
         if arguments.contains("--help") || arguments.contains("-h") { return print(Options.help) }
@@ -88,9 +88,9 @@ enum Consistency {
         }
     }
 
-    /// Whether nothing was found in any of the seeds.
+    /// Runs seeds. Returns true if none of them has a finding.
     ///
-    /// - Parameter again: the options by which one of them is run again.
+    /// - Parameter again: the options that repeat one of them.
     private static func judge<Found: SeedOutcome>(
         _ options: Options, again: (_ seed: Int) -> String, _ run: (_ seed: UInt64) async throws -> Found
     ) async throws -> Bool {
@@ -113,7 +113,7 @@ enum Consistency {
     }
 }
 
-/// What came of a seed, or of several.
+/// The outcome of one or more seeds.
 protocol SeedOutcome: CustomStringConvertible {
     var findings: [String] { get }
     init()

@@ -1,6 +1,6 @@
 import ToolOptions
 
-/// What the command line says.
+/// The options of the command line.
 struct Options: Sendable {
     var seeds: ClosedRange<Int> = 1...100
     var clients = 20
@@ -15,7 +15,7 @@ struct Options: Sendable {
     var bank = false
     /// Nodes that share a Redis server instead of one server with a file; 0 for that.
     var nodes = 0
-    /// Machines of their own for nodes and Redis, and a network that fails.
+    /// Whether nodes and Redis run in separate network namespaces with network faults.
     var namespaces = false
     var faults = NetworkPlan.Kind.allCases
     var isVerbose = false

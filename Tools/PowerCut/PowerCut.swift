@@ -33,7 +33,7 @@ enum PowerCut {
                 print("seed \(seed), \(durability): cut at \(outcome.cut); \(outcome)")
                 guard outcome.findings.isEmpty else {
                     for finding in outcome.findings { print("seed \(seed), \(durability), found: \(finding)") }
-                    if let kept = outcome.kept { print("files of the disk: \(kept)") }
+                    if let savedFolder = outcome.savedFolder { print("files of the disk: \(savedFolder)") }
                     let disk = options.honesty == .honest ? "" : " --disk \(options.honesty)"
                     print("again: scripts/power-cuts --seed \(seed)\(disk)")
                     return false

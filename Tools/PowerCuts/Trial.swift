@@ -107,7 +107,7 @@ package struct Trial: Sendable {
             outcome.batches.append(batches)
             if keepsFiles, !findings.isEmpty {
                 folder.remove()
-                outcome.kept = try keep(disk, before)
+                outcome.savedFolder = try keep(disk, before)
             } else {
                 folder.remove()
             }
@@ -140,7 +140,7 @@ package struct Outcome: Sendable, CustomStringConvertible {
     package var dropped: Int { tally.dropped }
     var tally = Damage.Tally()
     /// The folder of the files of a finding.
-    package var kept: String?
+    package var savedFolder: String?
 
     package init() {}
 

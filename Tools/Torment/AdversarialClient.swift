@@ -112,7 +112,7 @@ final class AdversarialClient {
         let outcome = await attack.pool.run { source.next() }
         let honestFinding = await quiet()
         if let honestFinding {
-            for socket in outcome.held { socket.close() }
+            for socket in outcome.openSockets { socket.close() }
             _ = await eventually(within: .seconds(2)) { attack.death != nil }
             return (attack.death ?? honestFinding, outcome.scenarios, nil)
         }

@@ -32,7 +32,7 @@ export interface TraceOptions {
     spanEnded?: (span: CallSpan) => void;
 }
 /** Returns the `traceparent` of a new trace, for several calls in one trace. */
-export declare const newTrace: (isKept?: boolean) => string;
+export declare const newTrace: (isSampled?: boolean) => string;
 /**
  * Returns a tracer that makes calls parts of traces according to the W3C's Trace Context: `connect(url, { traces: traces({ sampling: 0.01
  * }) })`.

@@ -1,12 +1,12 @@
-// One actor: its states as trees, and what made each version of them.
-import { Table, brief, caller, card, format, h, place, say } from "./inspector-parts.js"
+// One actor: its states as trees, and the calls that made each version.
+import { Table, brief, caller, card, format, h, place, setText } from "./inspector-parts.js"
 import { States, Tree } from "./inspector-state.js"
 import { copiedTest } from "./inspector-copy.js"
 import { written } from "./inspector-json.js"
 import { callColumns, values } from "./inspector-views.js"
 import { CallForm } from "./inspector-write.js"
 
-/** A value in the words of a patch, cut where it is long. */
+/** A patch operation as a list item, truncated if it is long. */
 function operation({ op, path, from, value }) {
     const what = op === "move" || op === "copy" ? `from ${from}` : op === "remove" ? "" : format.json(value, 2_000)
     return h("li", {}, h("span", { class: "op" }, op), h("span", { class: "path" }, path || "(whole value)"), h("span", { class: "val" }, what))
@@ -15,9 +15,9 @@ function operation({ op, path, from, value }) {
 const links = (connections) => connections.map((connection) => [h("a", { href: place.log({ connection }) }, `connection ${connection}`), " "])
 const sum = ({ patch, whole, event }) => patch + whole + event
 
-/** What this window has seen of the states of the actors that it looked at last, since they are noted. */
-const seen = new Map()
-const most = 16
+/** The recorded states of the last actors that this window has shown. */
+const recentActors = new Map()
+const maximumActors = 16
 
 export class Actor {
     /** The stream and the version that are shown; null for the newest. */
@@ -52,7 +52,7 @@ export class Actor {
             ],
             { key: ({ stream, version }) => `${stream} ${version}`, empty: "None since recording began.", pick: ({ version }) => this.#pick(version) })
         const { time, method, caller, took, outcome } = callColumns
-        this.calls = new Table([time, method, caller, took, outcome], { key: ({ place, time }) => `${place} ${time}`, still: true, empty: "None since recording began." })
+        this.calls = new Table([time, method, caller, took, outcome], { key: ({ number, time }) => `${number} ${time}`, still: true, empty: "None since recording began." })
         this.copied = h("pre", { class: "answer card", hidden: true })
         this.copy = h("button", { type: "button", title: "Generate a Swift test that repeats these calls", onclick: () => this.#copy() }, "Copy as test")
         this.form = writes ? new CallForm(name) : null
@@ -97,14 +97,14 @@ export class Actor {
         if (version !== null) this.table.reveal(`${this.stream} ${version}`)
     }
 
-    /** The version of this number, or that which has it among its changes: those that were sent together have the number of the last. */
+    /** Finds the version with this number or with this change: changes that were sent together have the number of the last one. */
     #find(number) {
         if (!number || !this.versions?.length) return
         const found = this.versions.findLast(({ version }) => version >= number)
         const oldest = this.versions.at(-1)
-        const isKept = found && (found !== oldest || number === oldest.version || number > (oldest.base ?? oldest.previous ?? Infinity))
-        if (isKept) return this.#pick(found.version)
-        say(this.missed, `Only versions ${oldest.version} to ${this.versions[0].version} are recorded.`)
+        const isRecorded = found && (found !== oldest || number === oldest.version || number > (oldest.base ?? oldest.previous ?? Infinity))
+        if (isRecorded) return this.#pick(found.version)
+        setText(this.missed, `Only versions ${oldest.version} to ${this.versions[0].version} are recorded.`)
         this.missed.hidden = false
     }
 
@@ -123,29 +123,29 @@ export class Actor {
 
     show(shown) {
         this.shown = shown
-        this.states = this.#seen(shown.recorded?.since)
-        States.take(shown, this.states)
+        this.states = this.#statesSince(shown.recorded?.since)
+        States.update(shown, this.states)
         this.form?.methods(shown.methods ?? [])
         this.#show()
         this.calls.show((shown.calls ?? []).slice(0, 50))
     }
 
-    /** It is noted anew after a time in which nobody has looked, and perhaps it is another actor then. */
-    #seen(since) {
-        const known = seen.get(this.name)
+    /** The recorded states, or new ones if recording has restarted: the name may refer to another instance then. */
+    #statesSince(since) {
+        const known = recentActors.get(this.name)
         const states = known && known.since === since ? known.states : new Map()
-        seen.delete(this.name)
-        seen.set(this.name, { since, states })
-        if (seen.size > most) seen.delete(seen.keys().next().value)
+        recentActors.delete(this.name)
+        recentActors.set(this.name, { since, states })
+        if (recentActors.size > maximumActors) recentActors.delete(recentActors.keys().next().value)
         return states
     }
 
     async #copy() {
         const text = copiedTest(this.shown, this.states)
-        say(this.copied, text)
+        setText(this.copied, text)
         this.copied.hidden = false
-        // Shown as well, where it may not be copied.
-        await navigator.clipboard?.writeText(text).then(() => say(this.copy, "Copied"), () => {})
+        // Also shown, since the clipboard may be inaccessible.
+        await navigator.clipboard?.writeText(text).then(() => setText(this.copy, "Copied"), () => {})
     }
 
     #versionsOf(name) {
@@ -153,24 +153,24 @@ export class Actor {
     }
 
     #show() {
-        const { type, reactor, onDemand, placed, persisted, states } = this.shown
-        say(this.facts, `${type} · ${reactor ?? "any thread"}`)
-        const chips = [onDemand && "on demand", placed && "placed", persisted && "persisted"].filter(Boolean)
-        say(this.chips, chips.join(" · "))
+        const { type, reactor, onDemand, clustered, persisted, states } = this.shown
+        setText(this.facts, `${type} · ${reactor ?? "any thread"}`)
+        const chips = [onDemand && "on demand", clustered && "clustered", persisted && "persisted"].filter(Boolean)
+        setText(this.chips, chips.join(" · "))
         this.chips.className = chips.length ? "chip" : ""
         this.#showStreams(states)
         const state = states.find(({ stream }) => stream === this.stream)
         this.versions = this.#versionsOf(this.stream)
         const problem = this.shown.hidden ? "The actor is exposed with inspectable: false; its contents are hidden." : state?.problem
         this.problem.hidden = !problem
-        say(this.problem, problem ?? "")
+        setText(this.problem, problem ?? "")
         const isLive = this.version === null
         const version = isLive ? state?.version : this.version
         const value = isLive && state?.value !== null && state?.value !== undefined ? state.value : this.states.get(this.stream)?.at(version)
-        // A value that is too long is not sent.
+        // A value above the size limit is not sent.
         if (state && !state.problem) this.tree.show(value, isLive && this.treeOf === this.stream)
         this.treeOf = isLive ? this.stream : null
-        say(this.which, state ? `version ${version ?? "–"} · ${format.bytes(state.bytes)} · ${format.counted(state.subscribers, "subscriber")}` : "no state")
+        setText(this.which, state ? `version ${version ?? "–"} · ${format.bytes(state.bytes)} · ${format.counted(state.subscribers, "subscriber")}` : "no state")
         this.live.setAttribute("aria-pressed", String(isLive))
         const at = this.versions.findIndex((each) => each.version === version)
         this.older.disabled = this.versions.length === 0 || at === this.versions.length - 1
@@ -178,9 +178,9 @@ export class Actor {
         this.table.show(this.versions)
         this.table.select(`${this.stream} ${version}`)
         const since = this.shown.recorded?.since
-        const { kept, room } = this.shown.recorded ?? {}
+        const { count, limit } = this.shown.recorded ?? {}
         const number = format.count(this.versions.length)
-        say(this.count, !since ? "" : kept >= room ? `last ${number} versions (limit ${room} per actor)` : `${number} since ${format.clock(since).slice(0, 8)}`)
+        setText(this.count, !since ? "" : count >= limit ? `last ${number} versions (limit ${limit} per actor)` : `${number} since ${format.clock(since).slice(0, 8)}`)
         this.#showDetail(this.versions[at])
     }
 
@@ -193,13 +193,13 @@ export class Actor {
     }
 
     #showDetail(version) {
-        // What is shown already stays, with what somebody has selected in it.
+        // An unchanged version is not drawn again, so that a selection is preserved.
         const text = written(version ?? null)
         if (text === this.detailed) return
         this.detailed = text
         if (!version) {
-            const waits = "New versions are recorded from now on, with the calls that made them. The previous state is known too."
-            return this.detail.replaceChildren(h("p", { class: "note" }, this.versions.length ? "Select a version." : waits))
+            const hint = "New versions are recorded from now on, with the calls that made them. The previous state is known too."
+            return this.detail.replaceChildren(h("p", { class: "note" }, this.versions.length ? "Select a version." : hint))
         }
         const { delivered, skipped, skippedBy, behind, behindBy, calls, moreCalls, partial } = version
         const figure = (number, text) => h("div", {}, h("b", {}, format.count(number)), h("span", {}, text))

@@ -1,8 +1,8 @@
 // Charts of the last two minutes, drawn by hand.
-import { h, say } from "./inspector-parts.js"
+import { h, setText } from "./inspector-parts.js"
 
 const seconds = 120
-/** What a chart shows at least, so that one that has just begun is not a line at its edge. */
+/** The minimum time that a chart shows, so that a new one is not a line at its edge. */
 const least = 30
 const space = "http://www.w3.org/2000/svg"
 
@@ -12,7 +12,7 @@ function shape(name, attributes) {
     return element
 }
 
-/** Values of the last two minutes, and when they were. */
+/** Values of the last two minutes with their times. */
 export class History {
     points = []
 
@@ -26,7 +26,7 @@ export class History {
     }
 }
 
-/** A figure with what it was; perhaps with a second line, which is drawn broken. */
+/** A metric with its history, and an optional second metric as a dashed line. */
 export class Chart {
     constructor(title, history, write, { second, unit, floor = 0 } = {}) {
         Object.assign(this, { history, second, write, floor })
@@ -64,7 +64,7 @@ export class Chart {
         const known = points.filter(({ value }) => value !== null)
         this.area.setAttribute(
             "d", known.length > 1 ? `${trace(known, x, y)}L${x(known.at(-1).time).toFixed(2)} 40L${x(known[0].time).toFixed(2)} 40Z` : "")
-        say(this.top, most > 0 ? `max ${this.write(most)}` : "")
+        setText(this.top, most > 0 ? `max ${this.write(most)}` : "")
         let shown = points.at(-1)
         let second = this.second?.points.at(-1)
         this.cross.setAttribute("d", "")
@@ -74,18 +74,18 @@ export class Chart {
             second = this.second?.points.find(({ time }) => time === shown.time)
             this.cross.setAttribute("d", `M${x(shown.time).toFixed(2)} 0V40`)
         }
-        say(this.value, shown ? this.write(shown.value) : "–")
-        if (this.second) say(this.unit, second ? `${this.unitOf} ${this.write(second.value)}` : "")
+        setText(this.value, shown ? this.write(shown.value) : "–")
+        if (this.second) setText(this.unit, second ? `${this.unitOf} ${this.write(second.value)}` : "")
     }
 
-    /** What the second line is called. */
+    /** Sets the name of the second line. */
     named(name) {
         this.unitOf = name
         return this
     }
 }
 
-/** A path through the points; broken where one has no value. */
+/** A path through the points, with gaps at points without a value. */
 function trace(points, x, y) {
     let path = ""
     let isOn = false

@@ -1,4 +1,4 @@
-// JSON without loss: a number that a double does not hold stays what it is.
+// Lossless JSON: a number that a double cannot represent is kept as its text.
 import { exact } from "../dist/trebuchet-exact.js"
 
 export { exact }
@@ -15,12 +15,12 @@ export function written(value, indent) {
     try {
         return JSON.stringify(value, null, indent)
     } catch {
-        // It has such a number, which JSON itself refuses to write.
+        // It contains such a number, which JSON.stringify rejects.
         return exact.stringify(value)
     }
 }
 
-/** A value of JSON that is nobody else's. */
+/** A deep copy of a JSON value. */
 export function copied(value) {
     if (!isContainer(value)) return value
     if (Array.isArray(value)) return value.map(copied)
@@ -29,7 +29,7 @@ export function copied(value) {
     return made
 }
 
-/** As a member of its own, whatever it is called. */
+/** Sets an own property, even for names such as `__proto__`. */
 export function put(object, key, value) {
     Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true })
 }

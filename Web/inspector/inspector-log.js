@@ -1,7 +1,7 @@
-// The log: all that has happened, of one connection, of one actor, or of all.
-import { Table, format, h, place, say } from "./inspector-parts.js"
+// The log of a connection, of an actor, or of the server.
+import { Table, format, h, place, setText } from "./inspector-parts.js"
 
-/** Of each line what stands beside time and message. */
+/** The fields of a line, except time and message. */
 function fields({ fields }) {
     return Object.entries(fields).filter(([name]) => name !== "method").map(([name, value]) => {
         const text = name === "seconds" ? format.time(value) : String(value)
@@ -26,7 +26,7 @@ export class Log {
                 { title: "Message", kind: "name", cell: ({ message, fields }) => [message, fields.method ? h("span", { class: "mono soft" }, ` ${fields.method}`) : null] },
                 { title: "", cell: fields },
             ],
-            { key: ({ place, time }) => `${place} ${time}`, still: true, empty: "No lines since recording began." })
+            { key: ({ number, time }) => `${number} ${time}`, still: true, empty: "No lines since recording began." })
         const chosen = this.actor ? `actor ${this.actor}` : this.connection ? `connection ${this.connection}` : null
         this.element = h(
             "div", {}, h("div", { class: "head" }, h("h1", {}, "Log"), this.count),
@@ -36,15 +36,15 @@ export class Log {
     }
 
     get path() {
-        const asked = this.actor ? `actor=${encodeURIComponent(this.actor)}&` : this.connection ? `connection=${this.connection}&` : ""
-        return `log?${asked}limit=200`
+        const filter = this.actor ? `actor=${encodeURIComponent(this.actor)}&` : this.connection ? `connection=${this.connection}&` : ""
+        return `log?${filter}limit=200`
     }
 
     show({ last, lines, pauses }) {
-        // It notes anew after a time in which nobody has looked.
+        // Recording restarts after a time without observers.
         if (last < this.last) this.lines = []
         Object.assign(this, { last, pauses })
-        this.lines = [...lines.filter(({ place }) => place > (this.lines[0]?.place ?? 0)), ...this.lines].slice(0, 2_000)
+        this.lines = [...lines.filter(({ number }) => number > (this.lines[0]?.number ?? 0)), ...this.lines].slice(0, 2_000)
         this.#show()
     }
 
@@ -52,7 +52,7 @@ export class Log {
         const searched = this.search.value.toLowerCase()
         const found = this.lines.filter(({ level, message, fields }) => `${level} ${message} ${Object.values(fields).join(" ")}`.toLowerCase().includes(searched))
         this.table.show(found.slice(0, 100))
-        const rests = this.pauses > 0 ? `; recording was sampled ${format.counted(this.pauses, "time")}` : ""
-        say(this.count, `${format.count(found.length)} of the last ${format.count(this.lines.length)}${rests}`)
+        const sampling = this.pauses > 0 ? `; recording was sampled ${format.counted(this.pauses, "time")}` : ""
+        setText(this.count, `${format.count(found.length)} of the last ${format.count(this.lines.length)}${sampling}`)
     }
 }

@@ -1,7 +1,7 @@
-// What views are made of. Whatever comes from the server is put in as text, never as markup.
+// Building blocks of the views. Data of the server is inserted as text, never as markup.
 import { written } from "./inspector-json.js"
 
-/** An element with attributes and children: texts, elements, or lists of them; what is null or false is left out. */
+/** Creates an element with attributes and children: texts, elements, or lists of them. Null and false are omitted. */
 export function h(name, attributes = {}, ...children) {
     const element = document.createElement(name)
     for (const [key, value] of Object.entries(attributes)) {
@@ -18,8 +18,8 @@ function flat(children) {
     return children.flat(9).filter((child) => child !== null && child !== undefined && child !== false)
 }
 
-/** Changes a text only where it is another, so that what somebody has selected stays so. */
-export function say(element, text) {
+/** Sets a text if it differs, so that a selection is preserved. */
+export function setText(element, text) {
     if (element.textContent !== text) element.textContent = text
 }
 
@@ -27,7 +27,7 @@ const count = new Intl.NumberFormat("en", { maximumFractionDigits: 0 })
 
 export const format = {
     count: (number) => (number === null || number === undefined ? "–" : count.format(number)),
-    /** A number with its noun, which is in the singular for 1. */
+    /** A number with its noun, which is singular for 1. */
     counted: (number, singular, plural = singular + "s") => `${format.count(number)} ${number === 1 ? singular : plural}`,
     rate(number) {
         if (number === null || number === undefined) return "–"
@@ -58,7 +58,7 @@ export const format = {
         const rest = String(date.getMilliseconds()).padStart(3, "0")
         return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${rest}`
     },
-    /** JSON in one line, cut where it is long. */
+    /** JSON in one line, truncated if it is long. */
     json(value, most = 300) {
         const text = value === undefined ? "" : written(value)
         return text.length > most ? `${text.slice(0, most)}…` : text
@@ -66,16 +66,17 @@ export const format = {
 }
 
 /**
- * A table whose rows are kept while what they show changes: only those are drawn that differ, and of new ones no more at a time than a frame has room for.
+ * A table that reuses its rows: only changed rows are drawn, and a limited number of new rows per frame.
  *
- * With `still` what a row shows never changes. Columns have `title`, `cell(row)` (a text, an element, or a list), and perhaps `kind`: `right` for figures, `short` for what is not to be broken.
+ * With `still`, the contents of a row never change. Columns have `title`, `cell(row)` (a text, an element, or a list), and an optional `kind`:
+ * `right` for numbers, `short` for text without line breaks.
  */
 export class Table {
-    /** New rows in one frame. */
+    /** The maximum number of new rows per frame. */
     static step = 40
     #rows = new Map()
     #selected
-    #sought
+    #target
 
     constructor(columns, { key, empty = "No entries.", pick, still = false } = {}) {
         Object.assign(this, { columns, key, pick, still })
@@ -86,31 +87,31 @@ export class Table {
     }
 
     show(rows) {
-        const kept = new Map()
+        const retained = new Map()
         let place = this.body.firstChild
         let made = 0
         for (const row of rows) {
             const key = this.key(row)
-            if (kept.has(key)) continue
+            if (retained.has(key)) continue
             let shown = this.#rows.get(key)
             if (!shown && made === Table.step) continue
             if (!shown) {
                 shown = this.#make()
                 made++
             }
-            kept.set(key, shown)
+            retained.set(key, shown)
             this.#fill(shown, row)
             if (shown.element === place) place = place.nextSibling
             else this.body.insertBefore(shown.element, place)
         }
-        for (const [key, { element }] of this.#rows) if (!kept.has(key)) element.remove()
-        this.#rows = kept
+        for (const [key, { element }] of this.#rows) if (!retained.has(key)) element.remove()
+        this.#rows = retained
         this.select(this.#selected)
-        if (kept.size === 0) this.body.append(this.nothing)
+        if (retained.size === 0) this.body.append(this.nothing)
         else this.nothing.remove()
-        // What there was no room for comes with the next frame, or with what is shown then.
-        cancelAnimationFrame(this.rest)
-        if (made === Table.step) this.rest = requestAnimationFrame(() => this.show(rows))
+        // Further rows follow in the next frame.
+        cancelAnimationFrame(this.frame)
+        if (made === Table.step) this.frame = requestAnimationFrame(() => this.show(rows))
     }
 
     #fill(shown, row) {
@@ -122,18 +123,18 @@ export class Table {
         this.columns.forEach((column, at) => fill(shown.cells[at], column.cell(row)))
     }
 
-    /** Brings a row into view, now or when it is there. */
+    /** Scrolls to a row, now or when it exists. */
     reveal(key) {
-        this.#sought = key
+        this.#target = key
         this.select(this.#selected)
     }
 
     select(key) {
         this.#selected = key
-        const sought = this.#rows.get(this.#sought)
-        if (sought) {
-            this.#sought = undefined
-            sought.element.scrollIntoView({ block: "nearest" })
+        const target = this.#rows.get(this.#target)
+        if (target) {
+            this.#target = undefined
+            target.element.scrollIntoView({ block: "nearest" })
         }
         for (const [each, { element }] of this.#rows) {
             if (each === key) element.setAttribute("aria-selected", "true")
@@ -154,32 +155,32 @@ export class Table {
 }
 
 function fill(cell, content) {
-    if (typeof content === "string" || content === null || content === undefined) return say(cell, content ?? "")
+    if (typeof content === "string" || content === null || content === undefined) return setText(cell, content ?? "")
     const parts = flat([content]).map((part) => (typeof part === "string" ? document.createTextNode(part) : part))
     const same = parts.length === cell.childNodes.length && parts.every((part, at) => part.isEqualNode(cell.childNodes[at]))
     if (!same) cell.replaceChildren(...parts)
 }
 
-/** A table in a card of its own. */
+/** A table in a separate card. */
 export function card(table) {
     return h("div", { class: "card scroll" }, table.element)
 }
 
-/** Buttons to leaf through pages, which ask for another one. */
-export class Leaves {
+/** Buttons for the previous and the next page. */
+export class Pager {
     page = 0
 
-    constructor(turned) {
+    constructor(onChange) {
         this.text = h("span")
-        this.back = h("button", { type: "button", onclick: () => turned((this.page -= 1)) }, "Previous")
-        this.on = h("button", { type: "button", onclick: () => turned((this.page += 1)) }, "Next")
+        this.back = h("button", { type: "button", onclick: () => onChange((this.page -= 1)) }, "Previous")
+        this.on = h("button", { type: "button", onclick: () => onChange((this.page += 1)) }, "Next")
         this.element = h("div", { class: "pages" }, this.text, this.back, this.on)
     }
 
     show({ page, pages, found, size }, what) {
         this.element.hidden = pages <= 1 && page === 0
         const first = found === 0 ? 0 : page * size + 1
-        say(this.text, `${format.count(first)}–${format.count(Math.min(found, (page + 1) * size))} of ${format.count(found)} ${what}`)
+        setText(this.text, `${format.count(first)}–${format.count(Math.min(found, (page + 1) * size))} of ${format.count(found)} ${what}`)
         this.back.disabled = page === 0
         this.on.disabled = page + 1 >= pages
     }
@@ -192,23 +193,23 @@ export const place = {
     log: (of) => `#/log?${new URLSearchParams(of).toString().replaceAll("+", "%20")}`,
 }
 
-/** A text that may be long, such as the name of a principal, cut; the whole of it is shown by the pointer. */
+/** A text, truncated if it is long; the tooltip shows all of it. */
 export function brief(text, most = 14) {
     return text.length > most ? h("span", { title: text }, `${text.slice(0, most - 1)}…`) : text
 }
 
-/** Who has called: a link to what else came over the connection. */
+/** The caller: a link to the other calls of its connection. */
 export function caller({ connection, principal, address }) {
     if (!connection) return h("span", { class: "soft" }, "–")
     return h("a", { href: place.connection(connection), title: address ?? "" }, brief(principal ?? "anonymous"), h("span", { class: "soft" }, ` · connection ${connection}`))
 }
 
-/** How many of the calls were noted, of those that were answered and of those that were refused: for these nobody counts but what clients were told. */
+/** The share of recorded calls, of the answered and of the rejected ones. Rejected calls are not counted, so the errors sent to clients are the total. */
 export function sampled(first, now) {
-    const [noted, answered, refused, told] = ["noted", "answered", "refused", "told"].map((name) => now[name] - first[name])
-    const ended = noted - refused
-    // They are of nearly the same moment.
+    const [recorded, answered, refused, errorsSent] = ["recorded", "answered", "refused", "errorsSent"].map((name) => now[name] - first[name])
+    const ended = recorded - refused
+    // The two counts were read at nearly the same time.
     const parts = [`${format.count(ended)} of ${format.counted(Math.max(ended, answered), "answered call")}`]
-    if (refused > 0) parts.push(`${format.counted(refused, "rejected call")} (${format.counted(Math.max(refused, told), "error")} sent to clients)`)
+    if (refused > 0) parts.push(`${format.counted(refused, "rejected call")} (${format.counted(Math.max(refused, errorsSent), "error")} sent to clients)`)
     return `; sampled: ${parts.join(", and ")}`
 }

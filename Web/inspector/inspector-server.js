@@ -1,16 +1,16 @@
-// The way to the server: the token, and an actor that shows what this window asks for.
+// The connection to the server: the token, and the actor that sends the views of this window.
 import { connect } from "./trebuchet.js"
 import { exact } from "./inspector-json.js"
 
-const kept = "trebuchet-inspector-token"
+const storageKey = "trebuchet-inspector-token"
 
-/** The token of the link, if that is what the address is; the tab keeps it for reloads, and the address shows it no more. */
+/** Returns the token if the address is a link. Stores it for reloads of the tab, and removes it from the address. */
 function linked() {
     if (!location.hash.startsWith("#token=")) return null
-    const given = new URLSearchParams(location.hash.slice(1)).get("token")
+    const token = new URLSearchParams(location.hash.slice(1)).get("token")
     history.replaceState(null, "", `${location.pathname}#/`)
-    if (given) sessionStorage.setItem(kept, given)
-    return given
+    if (token) sessionStorage.setItem(storageKey, token)
+    return token
 }
 
 export class Refused extends Error {
@@ -21,49 +21,49 @@ export class Refused extends Error {
 }
 
 class Server {
-    token = linked() ?? sessionStorage.getItem(kept)
+    token = linked() ?? sessionStorage.getItem(storageKey)
     #path = ""
-    /** What ends to observe; none while it does not. */
-    #ends = []
+    /** Functions that end the subscriptions; empty while nothing is observed. */
+    #unsubscribe = []
 
-    /** Takes a link, or the token alone. */
+    /** Sets the token, from a link or directly. */
     use(text) {
         this.token = text.trim().replace(/^.*#token=/, "")
-        sessionStorage.setItem(kept, this.token)
+        sessionStorage.setItem(storageKey, this.token)
     }
 
-    /** Whether the address is a link, whose token is taken instead of the one before: it was opened in the tab of an old one. */
-    takeLink() {
+    /** Replaces the token if the address is a link, which was opened in the tab of an earlier one. Returns whether it did. */
+    useLinkedToken() {
         const token = linked()
         if (!token) return false
-        this.#leave()
+        this.#disconnect()
         this.token = token
         return true
     }
 
-    #leave() {
-        this.rest()
+    #disconnect() {
+        this.stop()
         this.#client?.close()
         this.#client = undefined
     }
 
     forget() {
-        this.#leave()
+        this.#disconnect()
         this.token = null
-        sessionStorage.removeItem(kept)
+        sessionStorage.removeItem(storageKey)
     }
 
     #client
     #page
 
     /**
-     * Observes, from now on.
+     * Starts to observe.
      *
-     * - told: called with `overview` or `view`, and what is shown: `path`, `status`, and `shown`.
-     * - troubled: called with what is wrong, or null when it is so no more.
+     * - onUpdate: called with `overview` or `view`, and its contents: `path`, `status`, and `shown`.
+     * - onProblem: called with an error, and with null when it is resolved.
      */
-    watch(told, troubled) {
-        if (this.#ends.length > 0) return
+    watch(onUpdate, onProblem) {
+        if (this.#unsubscribe.length > 0) return
         if (!this.#client) {
             const client = (this.#client = connect("/", { token: this.token, maximumDelay: 1_000, json: exact }))
             this.#page = client.actor(`pages/${crypto.randomUUID()}`)
@@ -71,45 +71,45 @@ class Server {
             client.status.subscribe(() => {
                 const { phase, failures: now } = client.status.getSnapshot()
                 if (phase === "live") {
-                    troubled(null)
-                    // Its actor may be another one.
-                    this.#ask()
-                } else if (now !== failures) this.#reason().then(troubled)
+                    onProblem(null)
+                    // After a reconnect, the server may have another actor for this window.
+                    this.#select()
+                } else if (now !== failures) this.#findReason().then(onProblem)
                 failures = now
             })
-            this.troubled = troubled
+            this.onProblem = onProblem
         }
         for (const name of ["overview", "view"]) {
             const state = this.#page.state(name === "view" ? "observeView" : "observeOverview")
-            this.#ends.push(state.subscribe(() => {
+            this.#unsubscribe.push(state.subscribe(() => {
                 const shown = state.getSnapshot()
-                if (shown?.path) told(name, shown)
+                if (shown?.path) onUpdate(name, shown)
             }))
         }
-        this.#ask()
+        this.#select()
     }
 
-    /** Observes no more: nothing is noted for this window. */
-    rest() {
-        for (const end of this.#ends.splice(0)) end()
+    /** Ends the subscriptions: nothing is recorded for this window. */
+    stop() {
+        for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe()
     }
 
-    /** What is to be shown beside the overview: a path under `/inspect/`. */
+    /** Selects a view beside the overview: a path under `/inspect/`. */
     show(path) {
         this.#path = path
-        if (this.#ends.length > 0) this.#ask()
+        if (this.#unsubscribe.length > 0) this.#select()
     }
 
-    #ask() {
+    #select() {
         if (this.#client.status.getSnapshot().phase !== "live") return
         const path = this.#path
-        this.#page.call("look(at:)", [path]).catch((error) => {
-            if (path === this.#path && error.code !== "unavailable") this.troubled(new Refused(400, error.message))
+        this.#page.call("select(path:)", [path]).catch((error) => {
+            if (path === this.#path && error.code !== "unavailable") this.onProblem(new Refused(400, error.message))
         })
     }
 
-    /** Why there is no connection: a browser does not say it of WebSockets. */
-    async #reason() {
+    /** Finds the reason of a lost connection with a request: browsers do not expose it for WebSockets. */
+    async #findReason() {
         let answer
         const { token } = this
         try {
@@ -118,7 +118,7 @@ class Server {
         } catch {
             return new Refused(0, "The server does not respond. After a restart it has another token: open the link that it prints.")
         }
-        // Another one is tried already.
+        // Another token is in use by now.
         if (token !== this.token) return null
         if (answer.status === 401) return new Refused(401, "The token is invalid for this server. Open the link that it printed at its last start.")
         return new Refused(answer.status, "The connection was lost; reconnecting.")
@@ -128,8 +128,8 @@ class Server {
         return this.#page.call("call(_:_:_:_:)", [actor, method, values, principal])
     }
 
-    cut(connection) {
-        return this.#page.call("cut(_:)", [connection])
+    closeConnection(connection) {
+        return this.#page.call("closeConnection(_:)", [connection])
     }
 }
 

@@ -1,8 +1,8 @@
-// States of actors: how one follows from the one before, and how they are shown.
+// States of actors: applies patches to reconstruct versions, and shows values as trees.
 import { copied, isContainer, isExact, put, written } from "./inspector-json.js"
-import { h, say } from "./inspector-parts.js"
+import { h, setText } from "./inspector-parts.js"
 
-/** What a patch (RFC 6902) makes of a value, which is not changed itself. Throws when it does not fit. */
+/** Returns a copy of a value with a patch (RFC 6902) applied. Throws if it does not apply. */
 export function patched(value, patch) {
     let root = { value: copied(value) }
     for (const { op, path, from, value: given } of patch) {
@@ -31,9 +31,9 @@ function at(root, path) {
 }
 
 function change(root, path, op, value) {
-    const way = names(path)
-    const last = way.pop()
-    const container = way.reduce(step, root)
+    const parts = names(path)
+    const last = parts.pop()
+    const container = parts.reduce(step, root)
     if (Array.isArray(container)) {
         const index = last === "-" ? container.length : Number(last)
         container.splice(index, op === "add" ? 0 : 1, ...(op === "remove" ? [] : [value]))
@@ -41,10 +41,10 @@ function change(root, path, op, value) {
     else put(container, last, value)
 }
 
-/** The values that a state had, as far as they follow from each other. */
+/** The known versions of a state. */
 export class States {
-    /** Takes what the inspector shows of an actor into the values that its states had, by their streams. */
-    static take({ states, recorded }, known) {
+    /** Adds the versions in the view of an actor to the known states, by stream. */
+    static update({ states, recorded }, known) {
         const of = (stream) => known.get(stream) ?? known.set(stream, new States()).get(stream)
         for (const { stream, version, value } of [...states, ...(recorded?.earlier ?? [])]) {
             if (version !== null && value !== null) of(stream).add(version, value)
@@ -69,16 +69,16 @@ export class States {
         while (this.#values.size > States.most) this.#values.delete(Math.min(...this.#values.keys()))
     }
 
-    /** The value that a version follows from. */
+    /** The value before a version. */
     before({ version, base, previous }) {
         const known = base ?? previous
-        // Null where others may have come between.
+        // Null if other versions may lie between.
         if (known !== undefined) return this.at(known)
         const last = Math.max(...[...this.#values.keys()].filter((each) => each < version))
         return this.at(last)
     }
 
-    /** Takes what versions, the newest first, say of themselves. */
+    /** Adds versions, listed from the newest to the oldest, with their values or patches. */
     follow(versions) {
         for (const { version, base, patch, value } of versions.toReversed()) {
             if (this.has(version)) continue
@@ -87,14 +87,14 @@ export class States {
                 try {
                     this.add(version, patched(this.at(base), patch))
                 } catch {
-                    // It is known again from the next whole value on.
+                    // The next whole value makes later versions known again.
                 }
             }
         }
     }
 }
 
-/** Shows a value as a tree, whose parts flash when they change. Of long lists the first parts are shown, and more when somebody asks. */
+/** Shows a value as a tree, whose nodes flash when they change. Long lists are shown in steps, on request. */
 export class Tree {
     static step = 100
     static longest = 4_000
@@ -103,7 +103,7 @@ export class Tree {
         this.element = h("div", { class: "tree", role: "tree" })
     }
 
-    /** - flashes: whether what differs from what is shown is to be seen; not when something else is looked at. */
+    /** - flashes: whether changed nodes flash; false when another version or state is selected. */
     show(value, flashes = true) {
         if (value === undefined) {
             this.root = undefined
@@ -143,13 +143,13 @@ class Node {
             const text = value === undefined ? "" : written(value)
             if (this.text === text) return
             this.value.className = `val ${typeof value === "string" ? "string" : typeof value === "number" || isExact(value) ? "number" : "word"}`
-            say(this.value, text.length > Tree.longest ? `${text.slice(0, Tree.longest)}… (${text.length} characters)` : text)
+            setText(this.value, text.length > Tree.longest ? `${text.slice(0, Tree.longest)}… (${text.length} characters)` : text)
             if (this.text !== undefined && flashes) this.flash()
             this.text = text
             return
         }
         const count = kind === "list" ? value.length : Object.keys(value).length
-        say(this.value, kind === "list" ? `[${count}]` : count === 0 ? "{}" : `{${count}}`)
+        setText(this.value, kind === "list" ? `[${count}]` : count === 0 ? "{}" : `{${count}}`)
         this.isOpen ??= this.depth < 3 && (this.depth === 0 || count <= 30)
         this.#mark()
         if (this.isOpen) return this.#fill(flashes)
@@ -158,7 +158,7 @@ class Node {
 
     flash() {
         this.row.classList.remove("flash")
-        // Read, so that it begins anew.
+        // Reading the layout restarts the animation.
         void this.row.offsetWidth
         this.row.classList.add("flash")
     }
@@ -181,7 +181,7 @@ class Node {
 
     #mark() {
         if (this.kind === "leaf") return
-        say(this.fold, this.isOpen === false ? "▸" : "▾")
+        setText(this.fold, this.isOpen === false ? "▸" : "▾")
         this.fold.setAttribute("aria-expanded", String(this.isOpen !== false))
         this.fold.setAttribute("aria-label", this.isOpen === false ? "Unfold" : "Fold")
         this.inner.hidden = this.isOpen === false
@@ -198,23 +198,23 @@ class Node {
         const entries = Object.entries(this.now)
         const isFirst = this.children.size === 0 && !this.isFilled
         this.isFilled = true
-        const kept = new Map()
+        const retained = new Map()
         let place = this.inner.firstChild
         for (const [key, value] of entries.slice(0, this.most)) {
-            // Parts of a list that have a name of their own are known by it, wherever they stand.
+            // List elements with an id are identified by it, wherever they are.
             const name = this.kind === "list" && isContainer(value) && typeof value.id === "string" ? `#${value.id}` : key
-            const found = kept.has(name) ? undefined : this.children.get(name)
+            const found = retained.has(name) ? undefined : this.children.get(name)
             const child = found ?? new Node(key, this.depth + 1)
-            kept.set(kept.has(name) ? `${name}/${key}` : name, child)
+            retained.set(retained.has(name) ? `${name}/${key}` : name, child)
             if (child.element === place) place = place.nextSibling
             else this.inner.insertBefore(child.element, place)
-            if (found) say(child.row.querySelector(":scope > .key"), `${key}:`)
+            if (found) setText(child.row.querySelector(":scope > .key"), `${key}:`)
             child.update(value, flashes)
             if (!found && !isFirst && flashes) child.flash()
         }
-        const stays = new Set(kept.values())
-        for (const child of this.children.values()) if (!stays.has(child)) child.element.remove()
-        this.children = kept
+        const shown = new Set(retained.values())
+        for (const child of this.children.values()) if (!shown.has(child)) child.element.remove()
+        this.children = retained
         this.#showMore(entries.length)
     }
 

@@ -1,6 +1,6 @@
-// The views, but for that of one actor. Each has `element`, the `path` at which the server shows what is in it, and `show(…)` for what that is, or none
-// where the overview says all. `again()` is given to it: it has the server asked for another path.
-import { Leaves, Table, caller, card, format, h, place, sampled, say } from "./inspector-parts.js"
+// The views, except that of one actor. Each has `element`, the `path` of its data at the server, and `show(…)` for that data; an empty path means the
+// overview only. `reload()` is set from outside: it requests the data of a changed path.
+import { Pager, Table, caller, card, format, h, place, sampled, setText } from "./inspector-parts.js"
 import { Chart } from "./inspector-charts.js"
 import { server } from "./inspector-server.js"
 
@@ -8,17 +8,17 @@ const head = (title, ...more) => h("div", { class: "head" }, h("h1", {}, title),
 const part = (title, ...inner) => h("section", {}, h("h2", {}, title), inner)
 
 export class Overview {
-    constructor(figures) {
-        this.figures = figures
-        const { histories: of } = figures
+    constructor(metrics) {
+        this.metrics = metrics
+        const { histories: of } = metrics
         this.charts = [
             new Chart("Calls per second", of.calls, format.rate, { floor: 1 }),
-            new Chart("Latency, median", of.half, format.time, { second: of.slow }).named("99 %"),
+            new Chart("Latency, median", of.median, format.time, { second: of.p99 }).named("99 %"),
             new Chart("Connections", of.connections, format.count, { floor: 1 }),
             new Chart("Longest turn", of.turn, format.time, { floor: 0.001 }),
             new Chart("Deliveries per second", of.deliveries, format.rate, { floor: 1 }),
             new Chart("Versions skipped per second", of.skipped, format.rate, { floor: 1 }),
-            new Chart("Memory", of.memory, format.bytes, { second: of.held }).named("buffered"),
+            new Chart("Memory", of.memory, format.bytes, { second: of.buffered }).named("buffered"),
             new Chart("Processor", of.processor, (share) => `${Math.round(100 * share)} %`, { floor: 0.1 }),
         ]
         this.facts = h("span", { class: "soft" })
@@ -47,11 +47,11 @@ export class Overview {
     path = ""
 
     show() {
-        const { now, rates } = this.figures
+        const { now, rates } = this.metrics
         if (!now) return
         for (const chart of this.charts) chart.draw()
         const { calls, deliveries } = now
-        say(
+        setText(
             this.facts,
             [
                 `${now.status}, up ${format.age(now.time - (now.process?.started ?? now.time))}`, format.counted(now.actors, "actor"),
@@ -69,45 +69,45 @@ export class Actors {
         this.type = h("select", { "aria-label": "Type", onchange: () => this.#search() }, h("option", { value: "" }, "All types"))
         this.count = h("span", { class: "soft" })
         this.patterns = h("p", { class: "note" })
-        this.leaves = new Leaves(() => this.again())
+        this.pager = new Pager(() => this.reload())
         this.table = new Table(
             [
                 { title: "Name", cell: ({ name, ready }) => h("a", { href: ready ? place.actor(name) : null, class: "mono" }, name) },
                 { title: "Type", cell: ({ type }) => type },
                 { title: "Reactor", kind: "short", cell: ({ reactor, ready }) => reactor ?? (ready ? "any thread" : "–") },
                 {
-                    title: "", kind: "short", cell: ({ ready, onDemand, placed }) => [
+                    title: "", kind: "short", cell: ({ ready, onDemand, clustered }) => [
                         !ready && h("span", { class: "chip" }, "not loaded"), onDemand && h("span", { class: "chip" }, "on demand"),
-                        placed && h("span", { class: "chip" }, "placed"),
+                        clustered && h("span", { class: "chip" }, "clustered"),
                     ],
                 },
             ],
             { key: ({ name }) => name, empty: "No matching actors." })
         this.element = h(
-            "div", {}, head("Actors", this.count), h("div", { class: "tools" }, this.search, this.type), card(this.table), this.leaves.element,
+            "div", {}, head("Actors", this.count), h("div", { class: "tools" }, this.search, this.type), card(this.table), this.pager.element,
             this.patterns)
     }
 
     #search() {
-        this.leaves.page = 0
-        this.again()
+        this.pager.page = 0
+        this.reload()
     }
 
     get path() {
-        const asked = new URLSearchParams({ page: this.leaves.page, size: 50 })
+        const asked = new URLSearchParams({ page: this.pager.page, size: 50 })
         if (this.search.value) asked.set("search", this.search.value)
         if (this.type.value) asked.set("type", this.type.value)
-        // As percents alone: a plus is one.
+        // The server reads percent encoding only, in which a plus is a plus.
         return `actors?${asked.toString().replaceAll("+", "%20")}`
     }
 
     show(shown) {
-        say(this.count, `${format.count(shown.all)} total`)
+        setText(this.count, `${format.count(shown.all)} total`)
         this.table.show(shown.actors)
-        this.leaves.show(shown, "actors")
+        this.pager.show(shown, "actors")
         this.#showTypes(shown.types)
         const names = shown.patterns.map(({ names, type }) => `${names} (${type})`).join(", ")
-        say(this.patterns, names && `Activated by calls: ${names}.`)
+        setText(this.patterns, names && `Activated by calls: ${names}.`)
     }
 
     #showTypes(types) {
@@ -116,14 +116,14 @@ export class Actors {
         if (this.type.options.length !== options.length || options.some(([name], at) => this.type.options[at].value !== name)) {
             this.type.replaceChildren(...options.map(([name, text]) => h("option", { value: name }, text)))
             this.type.value = value
-        } else options.forEach(([, text], at) => say(this.type.options[at], text))
+        } else options.forEach(([, text], at) => setText(this.type.options[at], text))
     }
 }
 
 export class Connections {
     constructor({ writes }) {
         this.count = h("span", { class: "soft" })
-        this.leaves = new Leaves(() => this.again())
+        this.pager = new Pager(() => this.reload())
         this.problem = h("p", { class: "problem", role: "alert", hidden: true })
         this.table = new Table(
             [
@@ -134,7 +134,7 @@ export class Connections {
                 { title: "Age", kind: "right", cell: ({ seconds }) => format.age(seconds) },
                 { title: "Streams", kind: "right", cell: ({ streams }) => format.count(streams) },
                 { title: "Calls", kind: "right", cell: ({ calls }) => format.count(calls) },
-                { title: "Queue", kind: "right", cell: ({ heldBytes }) => format.bytes(heldBytes) },
+                { title: "Queue", kind: "right", cell: ({ bufferedBytes }) => format.bytes(bufferedBytes) },
                 {
                     title: "", cell: ({ connection, writable, draining, ofNode }) => [
                         h("a", { href: place.log({ connection }), class: "chip" }, "log"), !writable && h("span", { class: "chip bad" }, "not writable"), draining && h("span", { class: "chip" }, "draining"),
@@ -143,45 +143,45 @@ export class Connections {
                 },
                 {
                     title: "Last error", cell: ({ lastError: error }) =>
-                        error ? h("span", { title: format.clock(error.time) }, h("span", { class: "bad" }, error.error), ` ${error.refused ?? (why(error) || error.method || "")}`) : "",
+                        error ? h("span", { title: format.clock(error.time) }, h("span", { class: "bad" }, error.error), ` ${error.refused ?? (reasonOf(error) || error.method || "")}`) : "",
                 },
-                ...(writes ? [{ title: "", kind: "right", cell: ({ connection }) => h("button", { type: "button", "data-cut": connection }, "Close") }] : []),
+                ...(writes ? [{ title: "", kind: "right", cell: ({ connection }) => h("button", { type: "button", "data-close": connection }, "Close") }] : []),
             ],
             { key: ({ connection }) => connection, empty: "No connections." })
-        this.element = h("div", {}, head("Connections", this.count), this.problem, card(this.table), this.leaves.element)
-        this.table.body.addEventListener("click", ({ target }) => target.dataset?.cut && this.#cut(target.dataset.cut))
+        this.element = h("div", {}, head("Connections", this.count), this.problem, card(this.table), this.pager.element)
+        this.table.body.addEventListener("click", ({ target }) => target.dataset?.close && this.#close(target.dataset.close))
     }
 
-    async #cut(number) {
+    async #close(number) {
         try {
-            await server.cut(Number(number))
+            await server.closeConnection(Number(number))
             this.problem.hidden = true
         } catch (error) {
             this.problem.hidden = false
-            say(this.problem, error.message)
+            setText(this.problem, error.message)
         }
     }
 
     get path() {
-        return `connections?page=${this.leaves.page}&size=100`
+        return `connections?page=${this.pager.page}&size=100`
     }
 
     show(shown) {
-        say(this.count, `${format.count(shown.found)} open`)
+        setText(this.count, `${format.count(shown.found)} open`)
         this.table.show(shown.connections)
-        this.leaves.show(shown, "connections")
+        this.pager.show(shown, "connections")
     }
 }
 
-/** What a call was made with, as far as it is known. */
+/** The arguments of a call, as far as they are known. */
 export function values({ arguments: list, argumentBytes: bytes, redacted }) {
     if (!list?.length && !bytes && !redacted) return null
     return h("span", { class: "mono soft" }, redacted ? " redacted" : bytes ? ` ${format.bytes(bytes)}` : ` ${format.json(list, 120)}`)
 }
 
-/** Why a call was refused, or what its method threw, and the number that the log has that under. */
-function why({ refused, thrown, errorNumber, reason }) {
-    if (refused) return `refused: ${refused}`
+/** The reason of a rejection, or the thrown error with its number in the log. */
+function reasonOf({ refused, thrown, errorNumber, reason }) {
+    if (refused) return `rejected: ${refused}`
     return thrown ? `${thrown}${errorNumber ? `, error ${errorNumber} in the log` : ""}` : (reason ?? "")
 }
 
@@ -194,7 +194,7 @@ export const callColumns = {
     took: { title: "Duration", kind: "right", cell: ({ seconds }) => format.time(seconds) },
     outcome: {
         title: "Outcome", cell: (call) =>
-            call.error ? [h("span", { class: "bad" }, call.error), ` ${why(call)}`] : h("span", { class: "soft" }, "answered"),
+            call.error ? [h("span", { class: "bad" }, call.error), ` ${reasonOf(call)}`] : h("span", { class: "soft" }, "answered"),
     },
 }
 
@@ -202,14 +202,14 @@ export class Calls {
     calls = []
     last = 0
 
-    constructor(figures, parameters) {
-        this.figures = figures
+    constructor(metrics, parameters) {
+        this.metrics = metrics
         this.connection = Number(parameters.get("connection")) || null
         this.search = h("input", { type: "search", placeholder: "Actor, method or principal", "aria-label": "Search", oninput: () => this.#show() })
         this.failed = h("input", { type: "checkbox", checked: parameters.has("failed"), onchange: () => this.#show() })
         this.count = h("span", { class: "soft" })
         const { time, method, actor, caller, took, outcome } = callColumns
-        this.table = new Table([time, method, actor, caller, took, outcome], { key: ({ place, time }) => `${place} ${time}`, still: true, empty: "None since recording began." })
+        this.table = new Table([time, method, actor, caller, took, outcome], { key: ({ number, time }) => `${number} ${time}`, still: true, empty: "None since recording began." })
         const all = this.connection && [
             h("a", { href: "#/calls", class: "chip" }, `connection ${this.connection} ✕`), " ",
             h("a", { href: place.log({ connection: this.connection }), class: "chip" }, "Log"),
@@ -223,15 +223,15 @@ export class Calls {
         return this.connection ? `calls?connection=${this.connection}&limit=500` : "calls?limit=500"
     }
 
-    show({ last, calls, pauses, noted, refused = 0 }) {
-        const { answered } = this.figures.now.calls
-        const told = Object.values(this.figures.now.errors).reduce((sum, count) => sum + count, 0)
-        // It notes anew after a time in which nobody has looked.
+    show({ last, calls, pauses, recorded, refused = 0 }) {
+        const { answered } = this.metrics.now.calls
+        const errorsSent = Object.values(this.metrics.now.errors).reduce((sum, count) => sum + count, 0)
+        // Recording restarts after a time without observers.
         if (last < this.last) this.calls = []
-        if (last < this.last || !this.first) this.first = { noted, answered, refused, told }
-        this.figure = { noted, answered, refused, told }
+        if (last < this.last || !this.first) this.first = { recorded, answered, refused, errorsSent }
+        this.latest = { recorded, answered, refused, errorsSent }
         this.pauses = pauses
-        this.calls = [...calls.filter(({ place }) => place > (this.calls[0]?.place ?? 0)), ...this.calls].slice(0, 2_000)
+        this.calls = [...calls.filter(({ number }) => number > (this.calls[0]?.number ?? 0)), ...this.calls].slice(0, 2_000)
         this.last = last
         this.#show()
     }
@@ -243,13 +243,13 @@ export class Calls {
                 (!this.failed.checked || call.error) &&
                 `${call.actor} ${call.method} ${call.principal ?? ""}`.toLowerCase().includes(searched))
         this.table.show(found.slice(0, 100))
-        say(this.count, `${format.count(found.length)} of the last ${format.count(this.calls.length)}${this.pauses > 0 ? sampled(this.first, this.figure) : ""}`)
+        setText(this.count, `${format.count(found.length)} of the last ${format.count(this.calls.length)}${this.pauses > 0 ? sampled(this.first, this.latest) : ""}`)
     }
 }
 
 export class Errors {
-    constructor(figures) {
-        this.figures = figures
+    constructor(metrics) {
+        this.metrics = metrics
         const table = (title, empty) =>
             new Table(
                 [
@@ -263,7 +263,7 @@ export class Errors {
             refusedRequests: table("Status", "No rejected requests."),
         }
         const { time, method, actor, caller, outcome } = callColumns
-        this.recent = new Table([time, method, actor, caller, outcome], { key: ({ place, time }) => `${place} ${time}`, still: true, empty: "None since recording began." })
+        this.recent = new Table([time, method, actor, caller, outcome], { key: ({ number, time }) => `${number} ${time}`, still: true, empty: "None since recording began." })
         const { errors, refusals, refusedRequests } = this.tables
         this.element = h(
             "div", {}, head("Errors", h("span", { class: "soft" }, "since server start")),
@@ -275,7 +275,7 @@ export class Errors {
     path = "calls?failed=1&limit=100"
 
     show({ calls }) {
-        const { now, rates } = this.figures
+        const { now, rates } = this.metrics
         for (const [name, table] of Object.entries(this.tables)) {
             const rows = Object.entries(now?.[name] ?? {}).map(([key, count]) => ({ name: key, count, rate: rates.errors.get(`${name} ${key}`) ?? null }))
             table.show(rows.filter(({ count }) => count > 0).sort((one, other) => other.count - one.count))
@@ -310,7 +310,7 @@ export class Store {
     }
 }
 
-/** Rows of slots, folded where there are many. */
+/** Ranges of slots, collapsed if there are many. */
 function slotsOf(rows) {
     const all = h("span", { class: "mono soft" }, rows.join(", "))
     return rows.length <= 8 ? all : h("details", {}, h("summary", {}, `${format.counted(rows.length, "range")}, from ${rows[0].split("–")[0]}`), all)

@@ -1,9 +1,9 @@
-// What changes something; there when the server was started with --inspector-write.
+// Changes of the server; available if it was started with --inspector-write.
 import { written } from "./inspector-json.js"
-import { format, h, say } from "./inspector-parts.js"
+import { format, h, setText } from "./inspector-parts.js"
 import { server } from "./inspector-server.js"
 
-/** Calls a method of an actor, also as somebody else. */
+/** A form that calls a method of an actor, as any principal. */
 export class CallForm {
     constructor(name) {
         this.name = name
@@ -38,9 +38,9 @@ export class CallForm {
         this.button.disabled = true
         try {
             const { result, seconds, error } = (await server.call(this.name, this.method.value, this.values.value || "[]", this.principal.value || null)).shown
-            say(this.answer, error ? `${error.code}: ${error.message}` : `${written(result, 2)}\n\nafter ${format.time(seconds)}`)
+            setText(this.answer, error ? `${error.code}: ${error.message}` : `${written(result, 2)}\n\nafter ${format.time(seconds)}`)
         } catch (error) {
-            say(this.answer, error.message)
+            setText(this.answer, error.message)
         } finally {
             this.answer.hidden = false
             this.button.disabled = false

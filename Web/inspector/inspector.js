@@ -1,28 +1,28 @@
-// The inspector: a page that shows a server from inside.
+// The inspector: a page that shows the internal state of a server.
 import { Actor } from "./inspector-actor.js"
 import { History } from "./inspector-charts.js"
 import { Log } from "./inspector-log.js"
-import { h, say } from "./inspector-parts.js"
+import { h, setText } from "./inspector-parts.js"
 import { Refused, server } from "./inspector-server.js"
 import { Actors, Calls, Connections, Errors, Nodes, Overview, Store } from "./inspector-views.js"
 
 const element = (id) => document.getElementById(id)
 
-/** What the overview says, and what it says of the time since the look before. */
-class Figures {
+/** The last overview, and the rates since the one before. */
+class Metrics {
     now = null
     rates = { methods: new Map(), errors: new Map(), reactors: [] }
     histories = Object.fromEntries(
-        ["calls", "half", "slow", "connections", "turn", "deliveries", "skipped", "memory", "held", "processor"].map((name) => [name, new History()]))
+        ["calls", "median", "p99", "connections", "turn", "deliveries", "skipped", "memory", "buffered", "processor"].map((name) => [name, new History()]))
 
-    take(now) {
+    update(now) {
         const old = this.now
         this.now = now
         const { histories: of } = this
         of.connections.add(now.time, now.connections)
         of.turn.add(now.time, Math.max(0, ...now.reactors.map(({ longestTurnSeconds: time }) => time)))
         of.memory.add(now.time, now.process?.residentBytes ?? null)
-        of.held.add(now.time, now.heldBytes)
+        of.buffered.add(now.time, now.bufferedBytes)
         const time = now.time - (old?.time ?? now.time)
         if (!old || time <= 0) return
         const rate = (name, value) => of[name].add(now.time, Math.max(0, value(now) - value(old)) / time)
@@ -31,8 +31,8 @@ class Figures {
         rate("skipped", ({ versionsSkipped }) => versionsSkipped)
         rate("processor", ({ process }) => process?.processorSeconds ?? 0)
         const buckets = now.calls.buckets.map((count, at) => count - old.calls.buckets[at])
-        of.half.add(now.time, quantile(0.5, buckets, now.calls.bounds))
-        of.slow.add(now.time, quantile(0.99, buckets, now.calls.bounds))
+        of.median.add(now.time, quantile(0.5, buckets, now.calls.bounds))
+        of.p99.add(now.time, quantile(0.99, buckets, now.calls.bounds))
         this.#rate(now, old, time)
     }
 
@@ -49,7 +49,7 @@ class Figures {
     }
 }
 
-/** The time that a share of calls took at most, as the buckets tell it: somewhere in the one that it falls into. */
+/** Estimates a quantile of call durations, interpolated within its histogram bucket. */
 function quantile(share, buckets, bounds) {
     const all = buckets.reduce((sum, count) => sum + count, 0)
     let left = share * all
@@ -68,7 +68,7 @@ const views = [
     ["log", "Log", Log], ["errors", "Errors", Errors], ["store", "Store", Store], ["nodes", "Nodes", Nodes],
 ]
 
-/** A name in the address, which somebody may have written by hand. */
+/** Decodes a name in the address, which may be malformed. */
 function decoded(text) {
     try {
         return decodeURIComponent(text)
@@ -78,7 +78,7 @@ function decoded(text) {
 }
 
 class Inspector {
-    figures = new Figures()
+    metrics = new Metrics()
     isPaused = false
     view = null
 
@@ -86,30 +86,30 @@ class Inspector {
         const links = views.map(([name, title]) => h("a", { href: `#/${name}`, "data-view": name }, title))
         element("views").replaceChildren(...links)
         element("pause").addEventListener("click", () => this.pause(!this.isPaused))
-        addEventListener("hashchange", () => (server.takeLink() ? this.begin() : this.route()))
-        // A hidden page does not look, so that nothing is noted for it.
+        addEventListener("hashchange", () => (server.useLinkedToken() ? this.connect() : this.route()))
+        // A hidden page does not observe, so nothing is recorded for it.
         document.addEventListener("visibilitychange", () => this.watch())
     }
 
-    /** Looks at a server, with the token that is there now. */
-    begin() {
+    /** Connects to the server with the current token. */
+    connect() {
         this.view?.leave?.()
         this.view = null
-        this.figures.now = null
+        this.metrics.now = null
         element("view").replaceChildren()
         this.status("", "connecting")
         this.watch()
     }
 
-    /** Looks, or rests. */
+    /** Starts or stops observing. */
     watch() {
-        if (!server.token || document.hidden || (this.isPaused && this.view && this.isShown)) return server.rest()
-        server.watch((name, shown) => this.take(name, shown), (problem) => this.trouble(problem))
+        if (!server.token || document.hidden || (this.isPaused && this.view && this.isShown)) return server.stop()
+        server.watch((name, shown) => this.receive(name, shown), (problem) => this.showProblem(problem))
     }
 
     pause(isPaused) {
         this.isPaused = isPaused
-        say(element("pause"), isPaused ? "Resume" : "Pause")
+        setText(element("pause"), isPaused ? "Resume" : "Pause")
         element("pause").classList.toggle("primary", isPaused)
         if (isPaused) this.status("paused", "paused")
         this.watch()
@@ -117,20 +117,20 @@ class Inspector {
 
     status(is, text) {
         element("status").dataset.is = is
-        say(element("status"), text)
+        setText(element("status"), text)
     }
 
     route() {
-        if (!this.figures.now) return
+        if (!this.metrics.now) return
         const [path, query] = location.hash.replace(/^#\/?/, "").split("?")
         const [name, ...rest] = path.split("/")
         const found = views.find(([each]) => each === name) ?? views[0]
         const actor = name === "actors" && rest.length > 0 ? decoded(rest.join("/")) : null
         const View = actor === null ? found[2] : Actor
         this.view?.leave?.()
-        const writes = Boolean(this.figures.now.writes)
-        const view = (this.view = new View(Object.assign(this.figures, { writes }), new URLSearchParams(query ?? ""), actor))
-        view.again = () => {
+        const writes = Boolean(this.metrics.now.writes)
+        const view = (this.view = new View(Object.assign(this.metrics, { writes }), new URLSearchParams(query ?? ""), actor))
+        view.reload = () => {
             this.isShown = false
             server.show(view.path)
             this.watch()
@@ -140,28 +140,28 @@ class Inspector {
             if (link.dataset.view === found[0]) link.setAttribute("aria-current", "page")
             else link.removeAttribute("aria-current")
         }
-        this.trouble(null)
+        this.showProblem(null)
         element("view").replaceChildren(view.element)
         scrollTo(0, 0)
         this.shown = null
-        view.again()
+        view.reload()
         this.draw()
     }
 
-    /** What the server shows. */
-    take(name, { path, status, shown }) {
+    /** Receives a view of the server. */
+    receive(name, { path, status, shown }) {
         if (name === "overview") {
-            if (status !== 200) return this.trouble(new Refused(status, shown.error))
-            this.figures.take(shown)
+            if (status !== 200) return this.showProblem(new Refused(status, shown.error))
+            this.metrics.update(shown)
             if (!this.view) this.route()
         } else if (path !== this.view?.path) return
-        else if (status !== 200) return this.trouble(new Refused(status, shown.error))
+        else if (status !== 200) return this.showProblem(new Refused(status, shown.error))
         else this.shown = shown
-        this.trouble(null)
+        this.showProblem(null)
         this.draw()
     }
 
-    /** Shows it in the next frame, once, however much has come. */
+    /** Draws in the next frame, once for all updates until then. */
     draw() {
         this.frame ??= requestAnimationFrame(() => {
             this.frame = undefined
@@ -174,17 +174,17 @@ class Inspector {
         })
     }
 
-    trouble(error) {
-        if (error?.status === 401) return this.ask(error.message)
+    showProblem(error) {
+        if (error?.status === 401) return this.requestToken(error.message)
         this.problem ??= h("p", { class: "problem", role: "alert" })
         if (!error) return this.problem.remove()
-        say(this.problem, error.message)
+        setText(this.problem, error.message)
         if (!this.problem.isConnected) element("view").prepend(this.problem)
         this.status("lost", error.status === 0 ? "unreachable" : "error")
     }
 
-    /** Without a token, or with a wrong one. */
-    ask(reason) {
+    /** Shows a form for the link, if the token is missing or invalid. */
+    requestToken(reason) {
         server.forget()
         this.view?.leave?.()
         this.view = null
@@ -195,7 +195,7 @@ class Inspector {
             if (!field.value.trim()) return
             server.use(field.value)
             location.hash = "#/"
-            this.begin()
+            this.connect()
         }
         element("view").replaceChildren(
             h("form", { class: "link", onsubmit: use }, h("h1", {}, "Connect to an inspector"),
@@ -205,14 +205,14 @@ class Inspector {
     }
 }
 
-/** Light, dark, or as the system has it; this browser remembers it. */
+/** The theme: light, dark or that of the system; stored in this browser. */
 function chooseTheme() {
     const themes = ["", "light", "dark"]
     const button = element("theme")
     const show = (theme) => {
         if (theme) document.documentElement.dataset.theme = theme
         else delete document.documentElement.dataset.theme
-        say(button, { "": "Auto", light: "Light", dark: "Dark" }[theme])
+        setText(button, { "": "Auto", light: "Light", dark: "Dark" }[theme])
     }
     let theme = localStorage.getItem("trebuchet-inspector-theme") ?? ""
     show(themes.includes(theme) ? theme : "")
@@ -226,4 +226,4 @@ function chooseTheme() {
 chooseTheme()
 const inspector = new Inspector()
 if (server.token) inspector.watch()
-else inspector.ask("The token is missing. It is part of the link.")
+else inspector.requestToken("The token is missing. It is part of the link.")

@@ -59,7 +59,7 @@ export class Calls {
 
     constructor(
         private _options: ConnectOptions,
-        private _world: Environment,
+        private _environment: Environment,
         private _coder: JSONCoder,
         private _nextNumber: () => number,
         /** Returns the number of streams that were requested and have not begun: the server counts them as calls. */
@@ -92,7 +92,7 @@ export class Calls {
         end: PendingCall["_end"]
     ): void {
         const { target } = method
-        const { _connection: connection, _world: world } = this
+        const { _connection: connection, _environment: environment } = this
         const patience = Math.min(timeout ?? this._options.timeout ?? 30_000, longestTimer)
         const refuse = (code: string, text: string): void => end(new TrebuchetError(code, text))
         if (signal?.aborted) return refuse("cancelled", target + " was cancelled")
@@ -131,12 +131,12 @@ export class Calls {
             },
             _method: method,
             _arguments: text,
-            _deadline: timeout ? world.now() + patience : undefined,
+            _deadline: timeout ? environment.now() + patience : undefined,
             _isIdempotent: idempotent ?? method.idempotent,
             _cost: 0,
             _end: (error, value, traceparent) => {
                 if (!this._pending.delete(callID)) return
-                world.clearTimeout(timer)
+                environment.clearTimeout(timer)
                 signal?.removeEventListener("abort", abort)
                 if (call._line) this._left(call)
                 else this._waiting = this._waiting.filter((each) => each !== call)
@@ -148,7 +148,7 @@ export class Calls {
         }
         const timer =
             patience &&
-            world.setTimeout(() => {
+            environment.setTimeout(() => {
                 const what = call._wasSent ? "answered" : "sent"
                 stop("timeout", `${target} was not ${what} within ${patience} ms`)
             }, patience)
@@ -193,13 +193,13 @@ export class Calls {
     }
 
     private _message(call: PendingCall, session: string | undefined): string {
-        const { _deadline: deadline, _session: kept } = call
+        const { _deadline: deadline, _session: recordedSession } = call
         const envelope = {
-            type: kept ? "repeat" : "invocation",
+            type: recordedSession ? "repeat" : "invocation",
             payload: {
                 ...call._payload,
-                timeoutMilliseconds: deadline && Math.max(1, Math.ceil(deadline - this._world.now())),
-                session: call._isIdempotent ? (kept ?? session) : undefined,
+                timeoutMilliseconds: deadline && Math.max(1, Math.ceil(deadline - this._environment.now())),
+                session: call._isIdempotent ? (recordedSession ?? session) : undefined,
             },
         }
         return this._coder.stringify(envelope).slice(0, -2) + `,"arguments":${call._arguments}}}`

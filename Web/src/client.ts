@@ -12,16 +12,16 @@ import type { ActorInfo, Client, ConnectOptions, MethodInfo, StreamInfo, Untyped
  * the list. It continues with the next one when a connection is lost, cannot be made, or the server drains.
  */
 export function connect(url: string | URL | readonly (string | URL)[], options: ConnectOptions = {}): Client {
-    const world: Environment = { ...browser(), ...(options as any).environment }
+    const environment: Environment = { ...browser(), ...(options as any).environment }
     const coder = options.json ?? JSON
     const addresses = [url].flat().map(String)
 
     // Calls and streams share one sequence of increasing numbers.
     let number = 0
     const nextNumber = (): number => ++number
-    const streams = new Streams(world, nextNumber)
-    const calls = new Calls(options, world, coder, nextNumber, streams._beginning)
-    const connection = new Connection(addresses, options, world, coder, {
+    const streams = new Streams(environment, nextNumber)
+    const calls = new Calls(options, environment, coder, nextNumber, streams._beginning)
+    const connection = new Connection(addresses, options, environment, coder, {
         _opened: () => streams._opened(),
         _greeted(line) {
             calls._greeted(line)

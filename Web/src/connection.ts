@@ -81,16 +81,16 @@ export class Connection {
     constructor(
         private _addresses: readonly string[],
         private _options: ConnectOptions,
-        private _world: Environment,
+        private _environment: Environment,
         private _coder: JSONCoder,
         private _owner: ConnectionOwner
     ) {
         this._status = new Value<Status>(
-            { phase: "connecting", since: _world.now(), failures: 0 },
+            { phase: "connecting", since: _environment.now(), failures: 0 },
             { phase: "connecting", since: 0, failures: 0 }
         )
-        this._place = Math.floor(_world.random() * _addresses.length)
-        this._unlisten = _world.listen((event) => (isSuspension(event) ? this._suspend() : this._wake(event)))
+        this._place = Math.floor(_environment.random() * _addresses.length)
+        this._unlisten = _environment.listen((event) => (isSuspension(event) ? this._suspend() : this._wake(event)))
         this._connect()
     }
 
@@ -121,7 +121,7 @@ export class Connection {
         if (attempt) {
             // Its token may belong to the user who was signed in before.
             this._attempt = undefined
-            this._world.clearTimeout(this._connectTimer)
+            this._environment.clearTimeout(this._connectTimer)
             this._drop(attempt)
         }
         this._connect()
@@ -133,7 +133,7 @@ export class Connection {
         this._error = new TrebuchetError("unavailable", "the client was closed")
         this._unlisten()
         this._cancelRetry()
-        this._world.clearTimeout(this._connectTimer)
+        this._environment.clearTimeout(this._connectTimer)
         for (const line of [this._line, this._attempt, ...this._leaving]) if (line) this._drop(line)
         this._line = this._attempt = undefined
         this._tell()
@@ -182,7 +182,7 @@ export class Connection {
         const line: Line = (this._attempt = {
             _since: 0,
             _heartbeat: new Heartbeat(
-                this._world,
+                this._environment,
                 () => this._send(line, "hello", {}),
                 () => this._abandon(line, url + " does not respond")
             ),
@@ -213,7 +213,7 @@ export class Connection {
             return this._abandon(line, "no WebSocket class, or no address: " + this._addresses, Infinity)
         }
         line._socket = socket
-        this._connectTimer = this._world.setTimeout(
+        this._connectTimer = this._environment.setTimeout(
             () => this._abandon(line, `${url} did not respond within ${connectTimeout / 1000} s`),
             connectTimeout
         )
@@ -238,10 +238,10 @@ export class Connection {
 
     private _opened(line: Line, url: string): void {
         if (line._socket.protocol !== "trebuchet.v3") return this._abandon(line, url + " does not support trebuchet.v3", 1)
-        this._world.clearTimeout(this._connectTimer)
+        this._environment.clearTimeout(this._connectTimer)
         this._attempt = undefined
         this._line = line
-        line._since = this._world.now()
+        line._since = this._environment.now()
         this._send(line, "hello", {})
         line._heartbeat._start()
         // Streams begin before calls, so that an observing caller receives the changes that its call makes.
@@ -286,7 +286,7 @@ export class Connection {
      */
     private _ended(line: Line, error: TrebuchetError, weight: number): void {
         if (line === this._attempt) {
-            this._world.clearTimeout(this._connectTimer)
+            this._environment.clearTimeout(this._connectTimer)
             this._attempt = undefined
             return this._failed(error, weight)
         }
@@ -322,20 +322,20 @@ export class Connection {
         this._cancelRetry()
         this._isTold = !!atLeast
         const { initialDelay = 200, maximumDelay = 10_000 } = this._options
-        const delay = Math.max(atLeast, backoff(Math.ceil(this._failures / this._addresses.length), initialDelay, maximumDelay, this._world.random()))
-        this._retryAt = this._world.now() + delay
-        this._retry = this._world.setTimeout(() => this._connect(), delay)
+        const delay = Math.max(atLeast, backoff(Math.ceil(this._failures / this._addresses.length), initialDelay, maximumDelay, this._environment.random()))
+        this._retryAt = this._environment.now() + delay
+        this._retry = this._environment.setTimeout(() => this._connect(), delay)
         this._tell()
     }
 
     private _cancelRetry(): void {
-        this._world.clearTimeout(this._retry)
+        this._environment.clearTimeout(this._retry)
         this._retry = this._retryAt = undefined
         this._isTold = false
     }
 
     private _countAnew(line: Line): boolean {
-        const hasLasted = this._world.now() - line._since >= lasting
+        const hasLasted = this._environment.now() - line._since >= lasting
         if (hasLasted) this._failures = 0
         return hasLasted
     }
@@ -370,7 +370,7 @@ export class Connection {
         const { _line: line, _attempt: attempt } = this
         this._isSuspended = true
         this._cancelRetry()
-        this._world.clearTimeout(this._connectTimer)
+        this._environment.clearTimeout(this._connectTimer)
         this._line = this._attempt = undefined
         if (line) this._countAnew(line)
         const error = (this._error = new TrebuchetError("unavailable", "the page was suspended"))
@@ -384,13 +384,13 @@ export class Connection {
 
     /** Handles a change of the network or of the page's visibility. */
     private _wake({ type: kind }: PageEvent): void {
-        if (this._isSuspended && (kind === "pageshow" || kind === "resume" || this._world.isVisible())) {
+        if (this._isSuspended && (kind === "pageshow" || kind === "resume" || this._environment.isVisible())) {
             this._isSuspended = false
             this._failures = 0
             this._connect()
         }
         this._tell()
-        if (!this._world.isVisible()) return
+        if (!this._environment.isVisible()) return
         // This includes draining connections: no other event would detect that one of them is dead.
         for (const line of [this._line, ...this._leaving]) line?._heartbeat._ask(/line/.test(kind))
         if (this._retry && !this._isTold) this._connect()
@@ -404,14 +404,14 @@ export class Connection {
             ? "refused"
             : this._line?._terms
             ? "live"
-            : !this._world.isOnline()
+            : !this._environment.isOnline()
             ? "offline"
             : this._wasLive
             ? "stale"
             : "connecting"
         const status: Status = {
             phase,
-            since: phase === before.phase ? before.since : this._world.now(),
+            since: phase === before.phase ? before.since : this._environment.now(),
             failures: this._failures,
             error: this._error,
             retryAt: this._retryAt,

@@ -25,19 +25,19 @@ export interface PageEvent {
 }
 
 export function browser(): Environment {
-    const world = globalThis as any
+    const environment = globalThis as any
     return {
         now: Date.now,
         random: Math.random,
         setTimeout: (action, milliseconds) => setTimeout(action, milliseconds),
         clearTimeout: (timer) => clearTimeout(timer),
-        isOnline: () => world.navigator?.onLine !== false,
-        isVisible: () => world.document?.visibilityState !== "hidden",
+        isOnline: () => environment.navigator?.onLine !== false,
+        isVisible: () => environment.document?.visibilityState !== "hidden",
         listen(wake) {
             const kinds = ["online", "offline", "pagehide", "pageshow", "freeze", "resume", "visibilitychange"]
-            for (const kind of kinds) world.addEventListener?.(kind, wake, capture)
+            for (const kind of kinds) environment.addEventListener?.(kind, wake, capture)
             return () => {
-                for (const kind of kinds) world.removeEventListener?.(kind, wake, capture)
+                for (const kind of kinds) environment.removeEventListener?.(kind, wake, capture)
             }
         },
     }

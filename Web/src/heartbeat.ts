@@ -13,7 +13,7 @@ export class Heartbeat {
     /** The deadline of the current probe; 0 if no probe is outstanding. */
     private _end = 0
 
-    constructor(private _world: Environment, private _question: () => void, private _isDead: () => void) {}
+    constructor(private _environment: Environment, private _question: () => void, private _isDead: () => void) {}
 
     /** Starts the heartbeat of an open connection that has received data. */
     _start(): void {
@@ -22,18 +22,18 @@ export class Heartbeat {
     }
 
     _stop(): void {
-        this._world.clearTimeout(this._timer)
+        this._environment.clearTimeout(this._timer)
     }
 
     _heard(): void {
-        this._heardAt = this._world.now()
+        this._heardAt = this._environment.now()
         this._end = 0
     }
 
     /** Sends a probe now, unless one is outstanding. */
     _ask(isNetwork = false): void {
         const time = isNetwork ? shortPatience : patience
-        const end = this._world.now() + time
+        const end = this._environment.now() + time
         if (!this._end) this._question()
         else if (end >= this._end) return
         this._end = end
@@ -42,16 +42,16 @@ export class Heartbeat {
 
     private _arm(): void {
         // The absolute value also covers a clock that was set back.
-        const silence = (): number => Math.abs(this._world.now() - this._heardAt)
+        const silence = (): number => Math.abs(this._environment.now() - this._heardAt)
         this._set(() => {
             if (silence() < askAfter) this._arm()
             // A hidden page has no viewer and delayed timers; it probes when it becomes visible.
-            else if (this._world.isVisible()) this._ask()
+            else if (this._environment.isVisible()) this._ask()
         }, askAfter - silence())
     }
 
     private _set(action: () => void, milliseconds: number): void {
         this._stop()
-        this._timer = this._world.setTimeout(action, milliseconds)
+        this._timer = this._environment.setTimeout(action, milliseconds)
     }
 }

@@ -23,7 +23,7 @@ export class Streams {
     /** The observed streams. */
     private _active = new Set<Source>()
 
-    constructor(private _world: Environment, private _nextNumber: () => number) {}
+    constructor(private _environment: Environment, private _nextNumber: () => number) {}
 
     /** Returns the number of streams that were requested on the current connection and have not begun. */
     _beginning = (): number => {
@@ -46,7 +46,7 @@ export class Streams {
     /** Requests the stream while it has observers. Returns a function that ends the observation. */
     _observe(source: Source, listener: (value: any) => void, failed: (error: TrebuchetError) => void): () => void {
         const ends = [source._listeners.add(listener), source._ends.add(failed)]
-        this._world.clearTimeout(source._timer)
+        this._environment.clearTimeout(source._timer)
         this._active.add(source)
         this._begin(source)
         return () => {
@@ -78,10 +78,10 @@ export class Streams {
 
     /** Requests the stream again after a delay, or releases it if it has no observers then. */
     private _later(source: Source, milliseconds: number): void {
-        this._world.clearTimeout(source._timer)
+        this._environment.clearTimeout(source._timer)
         if (this._connection._isClosed) return
         const look = (): void => (source._listeners.size ? this._begin(source) : this._release(source))
-        source._timer = this._world.setTimeout(look, milliseconds)
+        source._timer = this._environment.setTimeout(look, milliseconds)
     }
 
     private _release(source: Source): void {
@@ -106,7 +106,7 @@ export class Streams {
         const { code, retryAfter } = error
         if (source._listeners.size && (code === "rateLimited" || code === "unavailable")) {
             const wait = retryAfter! > 0 ? Math.min(retryAfter!, longestWait) : 1000
-            this._later(source, wait * (1 + this._world.random()))
+            this._later(source, wait * (1 + this._environment.random()))
         }
     }
 
@@ -123,7 +123,7 @@ export class Streams {
     _gaveUp(error: TrebuchetError): void {
         if (!this._connection._isClosed) return
         for (const source of [...this._active]) {
-            this._world.clearTimeout(source._timer)
+            this._environment.clearTimeout(source._timer)
             this._fail(source, error)
         }
     }

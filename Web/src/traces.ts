@@ -41,7 +41,7 @@ const digits = (count: number): string =>
     Array.from(crypto.getRandomValues(new Uint8Array(count / 2)), (byte) => (byte + 256).toString(16).slice(1)).join("")
 
 /** Returns the `traceparent` of a new trace, for several calls in one trace. */
-export const newTrace = (isKept = true): string => `00-${digits(32)}-${digits(16)}-0${Number(isKept)}`
+export const newTrace = (isSampled = true): string => `00-${digits(32)}-${digits(16)}-0${Number(isSampled)}`
 
 /** Calls a function of the program; its errors are reported and do not affect the call. */
 function quietly<T>(body: () => T): T | undefined {

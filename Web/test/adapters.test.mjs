@@ -5,7 +5,7 @@ import { test } from "node:test"
 import { list, show, watch } from "../dist/dom.js"
 import { readable } from "../dist/svelte.js"
 import { actorType } from "../dist/trebuchet.js"
-import { World } from "./fakes.mjs"
+import { FakeEnvironment } from "./fakes.mjs"
 import { debian } from "./sockets.mjs"
 
 /** A store that the test sets. */
@@ -246,27 +246,27 @@ test("React: a component has the state, and is rendered again when that, or its 
     // Debian's React is CommonJS, where Node finds it by NODE_PATH.
     execFileSync("esbuild", ["dist/react.js", "--format=cjs", "--outfile=.build/react.cjs", "--log-level=warning"])
     const { useActor, useActorState } = require("../.build/react.cjs")
-    const world = new World()
-    const client = await world.live()
+    const fake = new FakeEnvironment()
+    const client = await fake.live()
     const Board = actorType({ name: "Board", states: { state: { target: "observeState" } } })
     const component = rendererOf(React, () => {
         const board = useActor(client, Board, "b")
         const { phase } = useActorState(client.status)
         return { board, phase, whole: useActorState(board.state), part: useActorState(board.state, "/list") }
     })
-    const [payload] = world.socket.take("invocation")
-    world.socket.receive("streamStart", { streamID: "s", callID: payload.callID, epoch: "e" })
+    const [payload] = fake.socket.take("invocation")
+    fake.socket.receive("streamStart", { streamID: "s", callID: payload.callID, epoch: "e" })
     const { board } = component.value
     assert.deepEqual([component.value.phase, component.value.whole, component.renders], ["live", undefined, 1])
-    world.socket.receive("streamData", { streamID: "s", sequenceNumber: 1, data: { list: [1], n: 1 } })
+    fake.socket.receive("streamData", { streamID: "s", sequenceNumber: 1, data: { list: [1], n: 1 } })
     assert.deepEqual(component.value.part, [1])
     assert.equal(component.value.board, board)
     const { renders } = component
-    world.socket.receive("streamData", { streamID: "s", sequenceNumber: 2, data: { list: [1], n: 1 } })
+    fake.socket.receive("streamData", { streamID: "s", sequenceNumber: 2, data: { list: [1], n: 1 } })
     component.render()
     assert.equal(component.renders, renders + 1)
-    assert.deepEqual(world.socket.take("invocation"), [])
+    assert.deepEqual(fake.socket.take("invocation"), [])
     component.unmount()
-    await world.pass(100)
-    assert.equal(world.socket.take("streamEnd").length, 1)
+    await fake.pass(100)
+    assert.equal(fake.socket.take("streamEnd").length, 1)
 })

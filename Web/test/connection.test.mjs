@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { backoff } from "../.build/backoff.js"
-import { codeOf, settle, World } from "./fakes.mjs"
+import { codeOf, settle, FakeEnvironment } from "./fakes.mjs"
 
 const phase = (client) => client.status.getSnapshot().phase
 const errorOf = (client) => client.status.getSnapshot().error?.code
@@ -15,203 +15,203 @@ test("the wait doubles with each failure, up to the longest, and is drawn from n
 })
 
 test("it says hello right after opening, and is live with the answer", async () => {
-    const world = new World()
-    const client = world.connect()
+    const fake = new FakeEnvironment()
+    const client = fake.connect()
     assert.equal(phase(client), "connecting")
     await settle()
-    assert.deepEqual(world.socket.protocols, ["trebuchet.v3"])
-    world.socket.open()
-    assert.deepEqual(world.socket.take(), [{ type: "hello", payload: {} }])
+    assert.deepEqual(fake.socket.protocols, ["trebuchet.v3"])
+    fake.socket.open()
+    assert.deepEqual(fake.socket.take(), [{ type: "hello", payload: {} }])
     assert.equal(phase(client), "connecting")
-    world.socket.receive("hello", { session: "a", limits: {} })
+    fake.socket.receive("hello", { session: "a", limits: {} })
     assert.equal(phase(client), "live")
     assert.equal(client.status.getSnapshot(), client.status.getSnapshot())
 })
 
 test("a server that does not know hello is live, too", async () => {
-    const world = new World()
-    const client = world.connect()
+    const fake = new FakeEnvironment()
+    const client = fake.connect()
     await settle()
-    world.socket.open()
-    world.socket.receive("error", { code: "malformedEnvelope", message: "hello?" })
+    fake.socket.open()
+    fake.socket.receive("error", { code: "malformedEnvelope", message: "hello?" })
     assert.equal(phase(client), "live")
 })
 
 test("a lost connection is stale, and is made again behind waits that double until one has lasted", async () => {
-    const world = new World()
-    const client = await world.live()
+    const fake = new FakeEnvironment()
+    const client = await fake.live()
     const waits = []
-    world.socket.lose()
+    fake.socket.lose()
     for (let failure = 1; failure <= 8; failure++) {
         assert.equal(phase(client), "stale")
-        waits.push(client.status.getSnapshot().retryAt - world.time)
+        waits.push(client.status.getSnapshot().retryAt - fake.time)
         assert.equal(client.status.getSnapshot().failures, failure)
-        await world.pass(waits.at(-1))
+        await fake.pass(waits.at(-1))
         // That it came to be is not enough.
-        failure % 2 ? world.socket.lose() : (world.socket.greet(), world.socket.lose())
+        failure % 2 ? fake.socket.lose() : (fake.socket.greet(), fake.socket.lose())
     }
     assert.deepEqual(waits, [200, 400, 800, 1600, 3200, 6400, 10000, 10000])
-    await world.pass(10000)
-    world.socket.greet()
+    await fake.pass(10000)
+    fake.socket.greet()
     assert.equal(phase(client), "live")
     assert.equal(errorOf(client), undefined)
-    await world.pass(9_999)
-    world.socket.lose()
+    await fake.pass(9_999)
+    fake.socket.lose()
     assert.equal(client.status.getSnapshot().failures, 10)
-    await world.pass(10_000)
-    world.socket.greet()
-    await world.pass(10_000)
-    world.socket.lose()
-    assert.equal(client.status.getSnapshot().retryAt - world.time, 200)
+    await fake.pass(10_000)
+    fake.socket.greet()
+    await fake.pass(10_000)
+    fake.socket.lose()
+    assert.equal(client.status.getSnapshot().retryAt - fake.time, 200)
 })
 
 test("an attempt that comes to nothing within 10 s is given up", async () => {
-    const world = new World()
-    const client = world.connect()
-    await world.pass(9_999)
-    assert.equal(world.socket.wasClosed, undefined)
-    await world.pass(1)
-    assert.equal(world.socket.wasClosed, true)
-    await world.pass(200)
-    assert.equal(world.sockets.length, 2)
+    const fake = new FakeEnvironment()
+    const client = fake.connect()
+    await fake.pass(9_999)
+    assert.equal(fake.socket.wasClosed, undefined)
+    await fake.pass(1)
+    assert.equal(fake.socket.wasClosed, true)
+    await fake.pass(200)
+    assert.equal(fake.sockets.length, 2)
     // What comes late of the old one is nothing.
-    world.sockets[0].greet()
-    world.sockets[0].lose()
+    fake.sockets[0].greet()
+    fake.sockets[0].lose()
     assert.equal(phase(client), "connecting")
-    world.socket.greet()
+    fake.socket.greet()
     assert.equal(phase(client), "live")
 })
 
 test("a half-open connection is found within 45 s on a visible page", async () => {
-    const world = new World()
-    const client = await world.live()
-    const { socket } = world
+    const fake = new FakeEnvironment()
+    const client = await fake.live()
+    const { socket } = fake
     socket.take()
-    await world.pass(19_999)
+    await fake.pass(19_999)
     assert.deepEqual(socket.take(), [])
-    await world.pass(1)
+    await fake.pass(1)
     assert.deepEqual(socket.take(), [{ type: "hello", payload: {} }])
     // An answer is a sign of life, any message is.
     socket.receive("hello", { session: "a" })
-    await world.pass(20_000)
+    await fake.pass(20_000)
     assert.equal(socket.take("hello").length, 1)
     socket.receive("unknownKind", {})
-    await world.pass(29_999)
+    await fake.pass(29_999)
     assert.equal(phase(client), "live")
-    await world.pass(15_000)
+    await fake.pass(15_000)
     assert.notEqual(phase(client), "live")
     assert.equal(socket.wasClosed, true)
 })
 
 test("a half-open connection is found within 45 s where the clock was set back", async () => {
-    const world = new World()
-    const client = await world.live()
-    await world.pass(5000)
-    world.time -= 3_600_000
-    for (const timer of world.timers.values()) timer.at -= 3_600_000
-    await world.pass(45_000)
+    const fake = new FakeEnvironment()
+    const client = await fake.live()
+    await fake.pass(5000)
+    fake.time -= 3_600_000
+    for (const timer of fake.timers.values()) timer.at -= 3_600_000
+    await fake.pass(45_000)
     assert.notEqual(phase(client), "live")
 })
 
 test("a connection on which something comes is not asked", async () => {
-    const world = new World()
-    await world.live()
-    world.socket.take()
+    const fake = new FakeEnvironment()
+    await fake.live()
+    fake.socket.take()
     for (let round = 0; round < 20; round++) {
-        await world.pass(10_000)
-        world.socket.receive("unknownKind", {})
+        await fake.pass(10_000)
+        fake.socket.receive("unknownKind", {})
     }
-    assert.deepEqual(world.socket.take(), [])
+    assert.deepEqual(fake.socket.take(), [])
 })
 
 test("a hidden page asks nothing, and asks at once when it is shown", async () => {
-    const world = new World()
-    const client = await world.live()
-    world.socket.take()
-    world.visible = false
-    world.wake()
-    await world.pass(600_000)
-    assert.deepEqual(world.socket.take(), [])
+    const fake = new FakeEnvironment()
+    const client = await fake.live()
+    fake.socket.take()
+    fake.visible = false
+    fake.wake()
+    await fake.pass(600_000)
+    assert.deepEqual(fake.socket.take(), [])
     assert.equal(phase(client), "live")
-    world.visible = true
-    world.wake()
-    assert.deepEqual(world.socket.take("hello"), [{}])
-    await world.pass(10_000)
+    fake.visible = true
+    fake.wake()
+    assert.deepEqual(fake.socket.take("hello"), [{}])
+    await fake.pass(10_000)
     assert.equal(phase(client), "stale")
 })
 
 test("a page that is shown again and again does not put off the end of a dead connection", async () => {
-    const world = new World()
-    const client = await world.live()
-    world.socket.take()
+    const fake = new FakeEnvironment()
+    const client = await fake.live()
+    fake.socket.take()
     for (let round = 0; round < 10; round++) {
-        world.wake()
-        await world.pass(999)
+        fake.wake()
+        await fake.pass(999)
     }
-    assert.equal(world.socket.take("hello").length, 1)
-    await world.pass(10)
+    assert.equal(fake.socket.take("hello").length, 1)
+    await fake.pass(10)
     assert.equal(phase(client), "stale")
 })
 
 test("a connection is given up sooner when the network has gone or come back", async () => {
     for (const [events, time] of [[["offline"], 3_000], [["visibilitychange", "online"], 3_500], [["online", "online"], 3_000]]) {
-        const world = new World()
-        const client = await world.live()
-        world.socket.take()
+        const fake = new FakeEnvironment()
+        const client = await fake.live()
+        fake.socket.take()
         for (const [index, event] of events.entries()) {
-            if (index) await world.pass(500)
-            world.wake(event)
+            if (index) await fake.pass(500)
+            fake.wake(event)
         }
-        assert.equal(world.socket.take("hello").length, 1)
-        await world.pass(time - 500 * (events.length - 1) - 1)
+        assert.equal(fake.socket.take("hello").length, 1)
+        await fake.pass(time - 500 * (events.length - 1) - 1)
         assert.equal(phase(client), "live")
-        await world.pass(1)
+        await fake.pass(1)
         assert.equal(phase(client), "stale", events.join())
     }
-    const world = new World()
-    const client = await world.live()
-    world.wake("online")
-    world.socket.receive("hello", {})
-    await world.pass(19_999)
+    const fake = new FakeEnvironment()
+    const client = await fake.live()
+    fake.wake("online")
+    fake.socket.receive("hello", {})
+    await fake.pass(19_999)
     assert.equal(phase(client), "live")
 })
 
 test("a connection that is left to its calls is given up when it says nothing", async () => {
-    for (const leave of [(world) => world.socket.receive("goAway", { reconnectAfterMilliseconds: 0 }), (world, client) => client.reconnect()]) {
-        const world = new World()
-        world.chance = 0
-        const client = await world.live()
+    for (const leave of [(fake) => fake.socket.receive("goAway", { reconnectAfterMilliseconds: 0 }), (fake, client) => client.reconnect()]) {
+        const fake = new FakeEnvironment()
+        fake.chance = 0
+        const client = await fake.live()
         const call = client.actor("a").call("wait()", [], { timeout: 0 }).result()
-        const old = world.socket
+        const old = fake.socket
         assert.equal(old.take("invocation").length, 1)
-        leave(world, client)
-        await world.pass(0)
-        world.socket.greet()
+        leave(fake, client)
+        await fake.pass(0)
+        fake.socket.greet()
         // As long as it says something it is waited for.
         for (let round = 0; round < 5; round++) {
-            await world.pass(19_000)
+            await fake.pass(19_000)
             old.receive("hello", {})
-            world.socket.receive("hello", {})
+            fake.socket.receive("hello", {})
         }
         assert.equal(old.wasClosed, undefined)
-        await world.pass(30_000)
+        await fake.pass(30_000)
         assert.equal(old.wasClosed, true)
         assert.equal((await call).error.code, "unknownOutcome")
     }
 })
 
 test("who closes or connects anew in a listener finds it done, and no other connection beside", async () => {
-    const ends = { lose: (world) => world.socket.lose(), goAway: (world) => world.socket.receive("goAway", {}), reconnect: (world, client) => client.reconnect() }
+    const ends = { lose: (fake) => fake.socket.lose(), goAway: (fake) => fake.socket.receive("goAway", {}), reconnect: (fake, client) => client.reconnect() }
     for (const [end, cause] of Object.entries(ends)) {
         for (const what of ["close", "reconnect"]) {
             for (const listened of ["state", "client"]) {
-                const world = new World()
-                const client = await world.live()
+                const fake = new FakeEnvironment()
+                const client = await fake.live()
                 const state = client.actor("a").state()
                 state.subscribe(() => {})
-                const { callID } = world.socket.take("invocation")[0]
-                world.socket.receive("streamStart", { streamID: "s1", callID, epoch: "e" })
-                world.socket.receive("streamData", { streamID: "s1", sequenceNumber: 1, data: 1 })
+                const { callID } = fake.socket.take("invocation")[0]
+                fake.socket.receive("streamStart", { streamID: "s1", callID, epoch: "e" })
+                fake.socket.receive("streamData", { streamID: "s1", sequenceNumber: 1, data: 1 })
                 let isDone = false
                 const { status } = listened === "state" ? state : client
                 status.subscribe(() => {
@@ -219,129 +219,129 @@ test("who closes or connects anew in a listener finds it done, and no other conn
                     isDone = true
                     client[what]()
                 })
-                cause(world, client)
-                await world.pass(60_000)
+                cause(fake, client)
+                await fake.pass(60_000)
                 const text = [end, what, listened].join()
-                const open = world.sockets.filter(({ wasClosed, readyState }) => !wasClosed && readyState !== 3)
+                const open = fake.sockets.filter(({ wasClosed, readyState }) => !wasClosed && readyState !== 3)
                 if (what === "close" && isDone) assert.equal(open.length, 0, text)
                 else assert.ok(open.length <= 1, text)
                 client.close()
-                assert.equal(world.sockets.filter(({ wasClosed, readyState }) => !wasClosed && readyState !== 3).length, 0, text)
-                assert.equal(world.timers.size, 0, text)
+                assert.equal(fake.sockets.filter(({ wasClosed, readyState }) => !wasClosed && readyState !== 3).length, 0, text)
+                assert.equal(fake.timers.size, 0, text)
             }
         }
     }
 })
 
 test("who is told before the greeting that he is signed in no more is not greeted by that", async () => {
-    const world = new World()
-    const client = world.connect({ token: "t" })
+    const fake = new FakeEnvironment()
+    const client = fake.connect({ token: "t" })
     await settle()
-    world.socket.open()
-    world.socket.receive("error", { code: "unauthenticated", message: "ended" })
+    fake.socket.open()
+    fake.socket.receive("error", { code: "unauthenticated", message: "ended" })
     assert.equal(phase(client), "refused")
 })
 
 test("the network's or the page's return cuts the wait short, but not what the server asked for", async () => {
-    const world = new World()
-    const client = await world.live()
-    world.socket.lose()
+    const fake = new FakeEnvironment()
+    const client = await fake.live()
+    fake.socket.lose()
     for (let round = 0; round < 8; round++) {
-        await world.pass(10_000)
-        world.socket.lose()
+        await fake.pass(10_000)
+        fake.socket.lose()
     }
-    const { length } = world.sockets
-    world.visible = false
-    world.wake()
+    const { length } = fake.sockets
+    fake.visible = false
+    fake.wake()
     await settle()
-    assert.equal(world.sockets.length, length)
-    world.visible = true
-    world.wake()
+    assert.equal(fake.sockets.length, length)
+    fake.visible = true
+    fake.wake()
     await settle()
-    assert.equal(world.sockets.length, length + 1)
-    world.wake()
+    assert.equal(fake.sockets.length, length + 1)
+    fake.wake()
     await settle()
-    assert.equal(world.sockets.length, length + 1)
-    world.socket.greet()
-    world.chance = 0
-    world.socket.receive("goAway", { reason: "draining", reconnectAfterMilliseconds: 5_000 })
+    assert.equal(fake.sockets.length, length + 1)
+    fake.socket.greet()
+    fake.chance = 0
+    fake.socket.receive("goAway", { reason: "draining", reconnectAfterMilliseconds: 5_000 })
     assert.equal(phase(client), "stale")
-    world.wake()
+    fake.wake()
     await settle()
-    assert.equal(world.sockets.length, length + 1)
-    await world.pass(5_000)
-    assert.equal(world.sockets.length, length + 2)
+    assert.equal(fake.sockets.length, length + 1)
+    await fake.pass(5_000)
+    assert.equal(fake.sockets.length, length + 2)
 })
 
 test("a server keeps its clients away for a minute at most", async () => {
-    const world = new World()
-    const client = await world.live()
-    world.socket.receive("goAway", { reconnectAfterMilliseconds: 1e12 })
-    assert.equal(client.status.getSnapshot().retryAt - world.time, 60_000)
+    const fake = new FakeEnvironment()
+    const client = await fake.live()
+    fake.socket.receive("goAway", { reconnectAfterMilliseconds: 1e12 })
+    assert.equal(client.status.getSnapshot().retryAt - fake.time, 60_000)
 })
 
 test("a server that sends each client away at once is asked less and less often", async () => {
-    const world = new World()
-    const client = world.connect()
+    const fake = new FakeEnvironment()
+    const client = fake.connect()
     await settle()
     const waits = []
     for (let round = 0; round < 4; round++) {
-        world.socket.greet()
-        world.socket.receive("goAway", { reconnectAfterMilliseconds: 1 })
-        waits.push(client.status.getSnapshot().retryAt - world.time)
-        await world.pass(waits.at(-1))
+        fake.socket.greet()
+        fake.socket.receive("goAway", { reconnectAfterMilliseconds: 1 })
+        waits.push(client.status.getSnapshot().retryAt - fake.time)
+        await fake.pass(waits.at(-1))
     }
     assert.deepEqual(waits, [200, 400, 800, 1600])
 })
 
 test("a listener that another one takes out is not called any more", async () => {
-    const world = new World()
-    const client = world.connect()
+    const fake = new FakeEnvironment()
+    const client = fake.connect()
     const seen = []
     client.status.subscribe(() => end())
     const end = client.status.subscribe(() => seen.push("called"))
     await settle()
-    world.socket.greet()
+    fake.socket.greet()
     assert.deepEqual(seen, [])
 })
 
 test("without a network the phase says so, and attempts go on", async () => {
-    const world = new World()
-    const client = await world.live()
-    world.online = false
-    world.wake()
+    const fake = new FakeEnvironment()
+    const client = await fake.live()
+    fake.online = false
+    fake.wake()
     assert.equal(phase(client), "live")
-    world.socket.lose()
+    fake.socket.lose()
     assert.equal(phase(client), "offline")
-    await world.pass(200)
-    assert.equal(world.sockets.length, 2)
-    world.socket.lose()
-    world.online = true
-    world.wake()
+    await fake.pass(200)
+    assert.equal(fake.sockets.length, 2)
+    fake.socket.lose()
+    fake.online = true
+    fake.wake()
     await settle()
     assert.equal(phase(client), "stale")
-    assert.equal(world.sockets.length, 3)
+    assert.equal(fake.sockets.length, 3)
 })
 
 test("a token is asked for before each connection, and stands in a subprotocol", async () => {
-    const world = new World()
+    const fake = new FakeEnvironment()
     let count = 0
-    const client = await world.live({ token: async () => `a.b-${++count}_~+` })
-    assert.deepEqual(world.socket.protocols, ["trebuchet.v3", "bearer.a.b-1_~+"])
-    world.socket.lose()
-    await world.pass(200)
-    assert.deepEqual(world.socket.protocols, ["trebuchet.v3", "bearer.a.b-2_~+"])
+    const client = await fake.live({ token: async () => `a.b-${++count}_~+` })
+    assert.deepEqual(fake.socket.protocols, ["trebuchet.v3", "bearer.a.b-1_~+"])
+    fake.socket.lose()
+    await fake.pass(200)
+    assert.deepEqual(fake.socket.protocols, ["trebuchet.v3", "bearer.a.b-2_~+"])
     client.close()
-    const other = new World()
+    const other = new FakeEnvironment()
     other.connect({ token: () => null })
     await settle()
     assert.deepEqual(other.socket.protocols, ["trebuchet.v3"])
 })
 
 test("a token that cannot be had is asked for again", async () => {
-    const world = new World()
+    const fake = new FakeEnvironment()
     let fails = true
-    const client = world.connect({
+    const client = fake.connect({
         token() {
             if (fails) throw new Error("no network")
             return "t"
@@ -350,19 +350,19 @@ test("a token that cannot be had is asked for again", async () => {
     await settle()
     assert.equal(errorOf(client), "unauthenticated")
     assert.equal(phase(client), "connecting")
-    assert.equal(world.sockets.length, 0)
+    assert.equal(fake.sockets.length, 0)
     fails = false
-    await world.pass(200)
-    world.socket.greet()
+    await fake.pass(200)
+    fake.socket.greet()
     assert.equal(phase(client), "live")
 })
 
 test("a token that cannot be sent is refused, and not told", async () => {
-    const world = new World()
-    const client = world.connect({ token: "secret token" })
-    await world.pass(100_000)
+    const fake = new FakeEnvironment()
+    const client = fake.connect({ token: "secret token" })
+    await fake.pass(100_000)
     assert.equal(phase(client), "refused")
-    assert.equal(world.sockets.length, 0)
+    assert.equal(fake.sockets.length, 0)
     assert.doesNotMatch(client.status.getSnapshot().error.message, /secret/)
 })
 
@@ -377,65 +377,65 @@ test("what the server answers, where a socket tells it", async () => {
         [undefined, undefined, "connecting", "unavailable", true],
     ]
     for (const [status, token, expected, code, goesOn] of table) {
-        const world = new World()
-        const client = world.connect({ token })
+        const fake = new FakeEnvironment()
+        const client = fake.connect({ token })
         await settle()
-        world.socket.lose(1006, status ? `Unexpected server response: ${status}` : "")
+        fake.socket.lose(1006, status ? `Unexpected server response: ${status}` : "")
         assert.equal(phase(client), expected)
         assert.equal(errorOf(client), code)
-        await world.pass(100_000)
-        assert.equal(world.sockets.length > 1, goesOn, `${status} ${token}`)
+        await fake.pass(100_000)
+        assert.equal(fake.sockets.length > 1, goesOn, `${status} ${token}`)
         if (goesOn) continue
         // Asked for, it tries again.
         client.reconnect()
         await settle()
-        world.socket.greet()
+        fake.socket.greet()
         assert.equal(phase(client), "live")
     }
 })
 
 test("a browser is told what can be known", async () => {
-    const world = new World()
-    const client = world.connect()
+    const fake = new FakeEnvironment()
+    const client = fake.connect()
     await settle()
-    world.socket.lose()
+    fake.socket.lose()
     assert.match(client.status.getSnapshot().error.message, /is unreachable, or rejects/)
 })
 
 test("a server that speaks another protocol is refused", async () => {
-    const world = new World()
-    const client = world.connect()
+    const fake = new FakeEnvironment()
+    const client = fake.connect()
     await settle()
-    world.socket.open("")
+    fake.socket.open("")
     assert.equal(phase(client), "refused")
-    assert.equal(world.socket.wasClosed, true)
-    await world.pass(100_000)
-    assert.equal(world.sockets.length, 1)
+    assert.equal(fake.socket.wasClosed, true)
+    await fake.pass(100_000)
+    assert.equal(fake.sockets.length, 1)
 })
 
 test("who is signed in no more connects with another token", async () => {
-    const world = new World()
+    const fake = new FakeEnvironment()
     let count = 0
-    const client = await world.live({ token: () => `t${++count}` })
-    world.socket.receive("error", { code: "unauthenticated", message: "signed out" })
-    assert.equal(world.socket.wasClosed, true)
+    const client = await fake.live({ token: () => `t${++count}` })
+    fake.socket.receive("error", { code: "unauthenticated", message: "signed out" })
+    assert.equal(fake.socket.wasClosed, true)
     assert.equal(phase(client), "stale")
     assert.equal(errorOf(client), "unauthenticated")
-    await world.pass(200)
-    assert.deepEqual(world.socket.protocols, ["trebuchet.v3", "bearer.t2"])
-    world.socket.greet()
+    await fake.pass(200)
+    assert.deepEqual(fake.socket.protocols, ["trebuchet.v3", "bearer.t2"])
+    fake.socket.greet()
     assert.equal(errorOf(client), undefined)
 })
 
 test("without another token it is refused, and what strangers may call goes on", async () => {
-    const world = new World()
-    const client = await world.live({ token: "t" })
-    world.socket.receive("error", { code: "unauthenticated", message: "signed out" })
+    const fake = new FakeEnvironment()
+    const client = await fake.live({ token: "t" })
+    fake.socket.receive("error", { code: "unauthenticated", message: "signed out" })
     assert.equal(phase(client), "refused")
-    assert.equal(world.socket.wasClosed, undefined)
+    assert.equal(fake.socket.wasClosed, undefined)
     const call = client.actor("auth").call("signIn()")
-    const [{ callID }] = world.socket.take("invocation")
-    world.socket.receive("response", { callID, result: 1 })
+    const [{ callID }] = fake.socket.take("invocation")
+    fake.socket.receive("response", { callID, result: 1 })
     assert.equal(await call, 1)
 })
 
@@ -445,31 +445,31 @@ test("messages that are none end the connection, and nothing else", async () => 
         '{"type":"hello"}', '{"type":"goAway"}', "[".repeat(100_000),
     ]
     for (const text of bad) {
-        const world = new World()
-        const client = await world.live()
+        const fake = new FakeEnvironment()
+        const client = await fake.live()
         const state = client.actor("a").state()
         state.subscribe(() => {})
         const call = client.actor("a").call("f()").result()
-        world.socket.receiveText(text)
-        assert.equal(world.socket.wasClosed, true, text)
+        fake.socket.receiveText(text)
+        assert.equal(fake.socket.wasClosed, true, text)
         assert.equal(phase(client), "stale", text)
         assert.equal((await call).error.code, "unknownOutcome")
-        await world.pass(200)
-        world.socket.greet()
+        await fake.pass(200)
+        fake.socket.greet()
         assert.equal(phase(client), "live")
     }
 })
 
 test("messages of unknown kinds, and for nobody, are for newer clients", async () => {
-    const world = new World()
-    const client = await world.live()
-    world.socket.receive("novelty", { a: 1 })
-    world.socket.receive("response", { callID: "99", result: 1 })
-    world.socket.receive("response", { callID: "x", error: { code: "internal" } })
-    world.socket.receive("streamData", { streamID: "s9", sequenceNumber: 1, data: 1 })
-    world.socket.receive("streamEnd", { streamID: "s9", reason: "completed" })
-    world.socket.receive("streamError", { streamID: "s9", code: "internal" })
-    world.socket.receive("error", { code: "malformedEnvelope", message: "?" })
+    const fake = new FakeEnvironment()
+    const client = await fake.live()
+    fake.socket.receive("novelty", { a: 1 })
+    fake.socket.receive("response", { callID: "99", result: 1 })
+    fake.socket.receive("response", { callID: "x", error: { code: "internal" } })
+    fake.socket.receive("streamData", { streamID: "s9", sequenceNumber: 1, data: 1 })
+    fake.socket.receive("streamEnd", { streamID: "s9", reason: "completed" })
+    fake.socket.receive("streamError", { streamID: "s9", code: "internal" })
+    fake.socket.receive("error", { code: "malformedEnvelope", message: "?" })
     assert.equal(phase(client), "live")
 })
 
@@ -478,15 +478,15 @@ test("a listener that throws hurts nobody else", async () => {
     const before = console.error
     console.error = (error) => told.push(error.message)
     try {
-        const world = new World()
-        const client = world.connect()
+        const fake = new FakeEnvironment()
+        const client = fake.connect()
         const seen = []
         client.status.subscribe(() => {
             throw new Error("mine")
         })
         client.status.subscribe(() => seen.push(phase(client)))
         await settle()
-        world.socket.greet()
+        fake.socket.greet()
         assert.deepEqual(seen, ["live"])
         assert.deepEqual(told, ["mine"])
     } finally {
@@ -495,8 +495,8 @@ test("a listener that throws hurts nobody else", async () => {
 })
 
 test("a closed client is offline for good, and leaves nothing behind", async () => {
-    const world = new World()
-    const client = await world.live()
+    const fake = new FakeEnvironment()
+    const client = await fake.live()
     client.actor("a").state().subscribe(() => {})
     const call = client.actor("a").call("f()")
     client.close()
@@ -505,35 +505,35 @@ test("a closed client is offline for good, and leaves nothing behind", async () 
     assert.equal((await call.result()).error.code, "unknownOutcome")
     assert.equal((await client.actor("a").call("f()").result()).error.code, "unavailable")
     assert.equal(phase(client), "offline")
-    await world.pass(100_000)
-    assert.equal(world.sockets.length, 1)
-    assert.equal(world.socket.wasClosed, true)
-    assert.equal(world.timers.size, 0)
-    assert.equal(world.listeners.size, 0)
+    await fake.pass(100_000)
+    assert.equal(fake.sockets.length, 1)
+    assert.equal(fake.socket.wasClosed, true)
+    assert.equal(fake.timers.size, 0)
+    assert.equal(fake.listeners.size, 0)
 })
 
 test("closed while it asks for a token, it makes no socket", async () => {
-    const world = new World()
+    const fake = new FakeEnvironment()
     let give
-    const client = world.connect({ token: () => new Promise((resolve) => (give = resolve)) })
+    const client = fake.connect({ token: () => new Promise((resolve) => (give = resolve)) })
     await settle()
     client.close()
     give("t")
     await settle()
-    assert.equal(world.sockets.length, 0)
-    assert.equal(world.timers.size, 0)
+    assert.equal(fake.sockets.length, 0)
+    assert.equal(fake.timers.size, 0)
 })
 
 test("asked to, it makes another connection, and what was sent is answered over the old one", async () => {
-    const world = new World()
-    const client = await world.live()
+    const fake = new FakeEnvironment()
+    const client = await fake.live()
     const call = client.actor("a").call("f()")
-    const old = world.socket
+    const old = fake.socket
     const [{ callID }] = old.take("invocation")
     client.reconnect()
     await settle()
-    assert.equal(world.sockets.length, 2)
-    world.socket.greet()
+    assert.equal(fake.sockets.length, 2)
+    fake.socket.greet()
     assert.equal(old.wasClosed, undefined)
     old.receive("response", { callID, result: "late" })
     assert.equal(await call, "late")
@@ -548,10 +548,10 @@ test("addresses", async () => {
         [new URL("https://a"), "wss://a/"],
     ]
     for (const [url, expected] of table) {
-        const world = new World()
+        const fake = new FakeEnvironment()
         let seen
         const client = connect(url, {
-            environment: world.environment,
+            environment: fake.environment,
             WebSocket: class {
                 constructor(url) {
                     seen = url
@@ -566,7 +566,7 @@ test("addresses", async () => {
     // Outside of a page none is beside another.
     for (const url of ["nonsense", "/", "", "http://"]) {
         const client = connect(url, {
-            environment: new World().environment,
+            environment: new FakeEnvironment().environment,
             WebSocket: class {
                 constructor(url) {
                     new URL(url)
@@ -581,64 +581,64 @@ test("addresses", async () => {
 })
 
 test("asked to while it connects, it asks for a token anew: the one that was given may be somebody else's", async () => {
-    const world = new World()
+    const fake = new FakeEnvironment()
     let who = "ada"
-    const client = world.connect({ token: async () => who })
+    const client = fake.connect({ token: async () => who })
     await settle()
-    const [first] = world.sockets
+    const [first] = fake.sockets
     who = "bob"
     client.reconnect()
     await settle()
-    assert.equal(world.sockets.length, 2)
+    assert.equal(fake.sockets.length, 2)
     assert.ok(first.wasClosed)
-    assert.deepEqual(world.socket.protocols, ["trebuchet.v3", "bearer.bob"])
+    assert.deepEqual(fake.socket.protocols, ["trebuchet.v3", "bearer.bob"])
     first.open()
     assert.deepEqual(first.sent, [])
-    world.socket.greet()
+    fake.socket.greet()
     assert.equal(phase(client), "live")
-    await world.pass(10_000)
+    await fake.pass(10_000)
     assert.equal(phase(client), "live")
     client.close()
-    assert.equal(world.timers.size, 0)
+    assert.equal(fake.timers.size, 0)
 })
 
 test("a line that is left to its calls and dies while the page is hidden is found when it is shown", async () => {
-    const world = new World()
-    const client = await world.live()
-    const first = world.socket
+    const fake = new FakeEnvironment()
+    const client = await fake.live()
+    const first = fake.socket
     const call = client.actor("a").call("f()", [], { timeout: 0 })
     client.reconnect()
     await settle()
-    world.socket.greet()
-    world.visible = false
-    world.wake()
-    await world.pass(40_000)
-    world.visible = true
+    fake.socket.greet()
+    fake.visible = false
+    fake.wake()
+    await fake.pass(40_000)
+    fake.visible = true
     first.take()
-    world.wake()
+    fake.wake()
     assert.deepEqual(first.take("hello"), [{}])
-    world.socket.receive("hello", { limits: {} })
-    await world.pass(10_000)
+    fake.socket.receive("hello", { limits: {} })
+    await fake.pass(10_000)
     await assert.rejects(call, { code: "unknownOutcome" })
     assert.equal(phase(client), "live")
 })
 
 test("of several addresses each attempt goes to the next, and all of them are one failure", async () => {
-    const world = new World()
-    world.chance = 0.5
+    const fake = new FakeEnvironment()
+    fake.chance = 0.5
     const addresses = ["ws://a/", "ws://b/", "ws://c/"]
-    const client = world.connect({}, addresses)
+    const client = fake.connect({}, addresses)
     await settle()
-    const places = () => world.sockets.map(({ url }) => url)
+    const places = () => fake.sockets.map(({ url }) => url)
     // Begins anywhere.
     assert.deepEqual(places(), ["ws://b/"])
-    world.chance = 1
+    fake.chance = 1
     const waits = []
     for (let attempt = 1; attempt <= 7; attempt++) {
-        world.socket.lose()
+        fake.socket.lose()
         const { retryAt } = client.status.getSnapshot()
-        waits.push(retryAt - world.time)
-        await world.pass(retryAt - world.time)
+        waits.push(retryAt - fake.time)
+        await fake.pass(retryAt - fake.time)
     }
     assert.deepEqual(places(), ["b", "c", "a", "b", "c", "a", "b", "c"].map((name) => `ws://${name}/`))
     assert.deepEqual(waits, [200, 200, 200, 400, 400, 400, 800])
@@ -646,31 +646,31 @@ test("of several addresses each attempt goes to the next, and all of them are on
 })
 
 test("who is sent away goes to another address at once, and does not wait for the first", async () => {
-    const world = new World()
-    world.chance = 0
-    const client = world.connect({}, ["ws://a/", "ws://b/"])
+    const fake = new FakeEnvironment()
+    fake.chance = 0
+    const client = fake.connect({}, ["ws://a/", "ws://b/"])
     await settle()
-    world.socket.greet({ session: "s" })
-    const first = world.socket
+    fake.socket.greet({ session: "s" })
+    const first = fake.socket
     assert.equal(first.url, "ws://a/")
     first.receive("goAway", { reconnectAfterMilliseconds: 30_000 })
-    await world.pass(0)
-    assert.equal(world.socket.url, "ws://b/")
-    assert.equal(world.sockets.length, 2)
-    world.socket.greet({ session: "t" })
+    await fake.pass(0)
+    assert.equal(fake.socket.url, "ws://b/")
+    assert.equal(fake.sockets.length, 2)
+    fake.socket.greet({ session: "t" })
     assert.equal(client.status.getSnapshot().phase, "live")
     client.close()
 })
 
 test("what went wrong names the address that it went wrong with", async () => {
-    const world = new World()
-    world.chance = 0
-    const client = world.connect({}, ["ws://a/", "ws://b/"])
+    const fake = new FakeEnvironment()
+    fake.chance = 0
+    const client = fake.connect({}, ["ws://a/", "ws://b/"])
     await settle()
-    world.socket.lose()
+    fake.socket.lose()
     assert.match(client.status.getSnapshot().error.message, /ws:\/\/a\//)
-    await world.pass(0)
-    world.socket.lose()
+    await fake.pass(0)
+    fake.socket.lose()
     assert.match(client.status.getSnapshot().error.message, /ws:\/\/b\//)
     client.close()
 })
@@ -678,29 +678,29 @@ test("what went wrong names the address that it went wrong with", async () => {
 const refuse = (socket, status) => socket.lose(1006, `Unexpected server response: ${status}`)
 
 test("one of several addresses that refuses is no reason to give up", async () => {
-    const world = new World()
-    world.chance = 0
-    const client = world.connect({}, ["ws://a/", "ws://b/"])
+    const fake = new FakeEnvironment()
+    fake.chance = 0
+    const client = fake.connect({}, ["ws://a/", "ws://b/"])
     await settle()
-    refuse(world.socket, 403)
+    refuse(fake.socket, 403)
     assert.equal(errorOf(client), "unauthorized")
     assert.notEqual(phase(client), "refused")
     // Nor when what the other one says is nothing that lasts, however often.
     for (let round = 0; round < 5; round++) {
-        await world.pass(0)
-        world.socket.lose()
-        await world.pass(0)
-        refuse(world.socket, 403)
+        await fake.pass(0)
+        fake.socket.lose()
+        await fake.pass(0)
+        refuse(fake.socket, 403)
         assert.notEqual(phase(client), "refused")
     }
-    await world.pass(0)
-    assert.equal(world.socket.url, "ws://b/")
-    world.socket.greet()
+    await fake.pass(0)
+    assert.equal(fake.socket.url, "ws://b/")
+    fake.socket.greet()
     assert.equal(phase(client), "live")
     // What was before does not count any more.
-    world.socket.receive("goAway", {})
-    await world.pass(0)
-    refuse(world.socket, 403)
+    fake.socket.receive("goAway", {})
+    await fake.pass(0)
+    refuse(fake.socket, 403)
     assert.notEqual(phase(client), "refused")
     client.close()
 })
@@ -716,27 +716,27 @@ test("when all of several addresses have refused there is no more to try until s
     ]
     for (const [[first, second], token, goesOn] of outcomes) {
         const text = `${first} ${second} ${typeof token}`
-        const world = new World()
-        world.chance = 0
-        const client = world.connect({ token }, ["ws://a/", "ws://b/"])
+        const fake = new FakeEnvironment()
+        fake.chance = 0
+        const client = fake.connect({ token }, ["ws://a/", "ws://b/"])
         await settle()
-        refuse(world.socket, first)
-        await world.pass(0)
+        refuse(fake.socket, first)
+        await fake.pass(0)
         assert.equal(phase(client), "connecting", text)
         const call = client.actor("x").call("y()").result()
-        refuse(world.socket, second)
+        refuse(fake.socket, second)
         assert.equal(phase(client), "refused", text)
-        await world.pass(20_000)
-        assert.equal(world.sockets.length > 2, goesOn, text)
+        await fake.pass(20_000)
+        assert.equal(fake.sockets.length > 2, goesOn, text)
         if (!goesOn) {
             assert.equal((await call).error.code, "unavailable", text)
             client.reconnect()
             await settle()
-            refuse(world.socket, first)
+            refuse(fake.socket, first)
             assert.equal(phase(client), "connecting", text)
-            await world.pass(0)
+            await fake.pass(0)
         }
-        world.socket.greet()
+        fake.socket.greet()
         assert.equal(phase(client), "live", text)
         client.close()
     }
@@ -748,15 +748,15 @@ test("of several addresses one that is none, or a token that cannot be sent, is 
         [["ws://a/", "ws://b/"], { token: "no token" }], [["ws://a/", "ws://b/"], { token: () => "no token" }],
     ]
     for (const [addresses, options] of wrong) {
-        const world = new World()
-        world.chance = 0
-        const client = world.connect(options, addresses)
+        const fake = new FakeEnvironment()
+        fake.chance = 0
+        const client = fake.connect(options, addresses)
         const call = client.actor("x").call("y()").result()
-        await world.pass(100_000)
+        await fake.pass(100_000)
         assert.equal(phase(client), "refused", addresses)
         assert.equal(client.status.getSnapshot().failures, 1)
         assert.equal((await call).error.code, "unavailable")
-        assert.equal(world.sockets.length, 0)
+        assert.equal(fake.sockets.length, 0)
         client.close()
     }
 })
@@ -765,36 +765,36 @@ const phaseOf = (client) => client.status.getSnapshot().phase
 
 for (const [rest, more, wake] of [["pagehide", { persisted: true }, "pageshow"], ["freeze", {}, "resume"]]) {
     test(`a page that stops running (${rest}) has no connection, and says so; the one that runs again connects at once`, async () => {
-        const world = new World()
-        const client = await world.live()
+        const fake = new FakeEnvironment()
+        const client = await fake.live()
         const state = client.actor("a").state()
         state.subscribe(() => {})
-        const [{ callID }] = world.socket.take("invocation")
-        world.socket.receive("streamStart", { streamID: "s", callID, epoch: "e", sequenceNumber: 0 })
-        world.socket.receive("streamData", { streamID: "s", sequenceNumber: 1, data: 1 })
+        const [{ callID }] = fake.socket.take("invocation")
+        fake.socket.receive("streamStart", { streamID: "s", callID, epoch: "e", sequenceNumber: 0 })
+        fake.socket.receive("streamData", { streamID: "s", sequenceNumber: 1, data: 1 })
         const sent = codeOf(client.actor("a").call("f()"))
         const repeated = client.actor("a").call("g()", [], { idempotent: true })
-        const [before] = world.sockets
-        world.visible = false
-        world.wake(rest, more)
+        const [before] = fake.sockets
+        fake.visible = false
+        fake.wake(rest, more)
         assert.ok(before.wasClosed)
         assert.deepEqual([phaseOf(client), state.status.getSnapshot().phase, state.getSnapshot()], ["stale", "stale", 1])
         assert.equal(await sent, "unknownOutcome")
         // Nothing is tried, and what is asked for waits.
         const waiting = client.actor("a").call("h()")
         client.reconnect()
-        world.wake("visibilitychange")
-        await world.pass(20_000)
-        assert.equal(world.sockets.length, 1)
+        fake.wake("visibilitychange")
+        await fake.pass(20_000)
+        assert.equal(fake.sockets.length, 1)
         assert.equal(client.status.getSnapshot().retryAt, undefined)
-        world.wake(wake)
+        fake.wake(wake)
         await settle()
-        assert.equal(world.sockets.length, 2)
+        assert.equal(fake.sockets.length, 2)
         assert.equal(phaseOf(client), "stale")
-        world.socket.greet()
+        fake.socket.greet()
         assert.equal(phaseOf(client), "live")
         assert.equal(client.status.getSnapshot().error, undefined)
-        const asked = world.socket.sent.map(({ type, payload }) => payload.targetIdentifier ?? type)
+        const asked = fake.socket.sent.map(({ type, payload }) => payload.targetIdentifier ?? type)
         assert.deepEqual(asked, ["hello", "observeState", "g()", "h()"])
         client.close()
         assert.deepEqual([await codeOf(repeated), await codeOf(waiting)], ["unknownOutcome", "unknownOutcome"])
@@ -802,42 +802,42 @@ for (const [rest, more, wake] of [["pagehide", { persisted: true }, "pageshow"],
 }
 
 test("a page that ends is no page at rest, and one that is seen runs", async () => {
-    const world = new World()
-    const client = await world.live()
-    world.wake("pagehide", { persisted: false })
+    const fake = new FakeEnvironment()
+    const client = await fake.live()
+    fake.wake("pagehide", { persisted: false })
     assert.equal(phaseOf(client), "live")
-    world.wake("freeze")
+    fake.wake("freeze")
     assert.equal(phaseOf(client), "stale")
-    world.wake("visibilitychange")
+    fake.wake("visibilitychange")
     await settle()
-    world.socket.greet()
+    fake.socket.greet()
     assert.equal(phaseOf(client), "live")
 })
 
 test("a page at rest wakes neither a client that was refused nor one that was closed, and begins no attempt twice", async () => {
-    const world = new World()
-    const refused = world.connect()
+    const fake = new FakeEnvironment()
+    const refused = fake.connect()
     await settle()
-    world.socket.lose(1006, "Unexpected server response: 403")
+    fake.socket.lose(1006, "Unexpected server response: 403")
     assert.equal(phaseOf(refused), "refused")
-    const closed = await world.live()
+    const closed = await fake.live()
     closed.close()
     let given
-    const slow = world.connect({ token: () => new Promise((resolve) => (given = resolve)) })
-    const { length } = world.sockets
+    const slow = fake.connect({ token: () => new Promise((resolve) => (given = resolve)) })
+    const { length } = fake.sockets
     await settle()
     const early = given
-    world.wake("freeze")
-    world.wake("freeze")
+    fake.wake("freeze")
+    fake.wake("freeze")
     early("t")
-    await world.pass(20_000)
-    assert.equal(world.sockets.length, length)
-    world.wake("resume")
+    await fake.pass(20_000)
+    assert.equal(fake.sockets.length, length)
+    fake.wake("resume")
     await settle()
     assert.notEqual(given, early)
     given("t")
     await settle()
-    assert.equal(world.sockets.length, length + 1)
-    world.socket.greet()
+    assert.equal(fake.sockets.length, length + 1)
+    fake.socket.greet()
     assert.deepEqual([refused, closed, slow].map(phaseOf), ["refused", "offline", "live"])
 })

@@ -7,5 +7,5 @@ import { States } from "../inspector/inspector-state.js"
 
 const looks = process.argv.slice(2).map((file) => exact.parse(readFileSync(file, "utf8")))
 const known = new Map()
-for (const shown of looks) States.take(shown, known)
+for (const shown of looks) States.update(shown, known)
 process.stdout.write(copiedTest(looks.at(-1), known))

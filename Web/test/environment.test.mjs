@@ -3,12 +3,12 @@ import { test } from "node:test"
 import { browser } from "../.build/environment.js"
 
 test("outside of a page it is visible and online, and nothing wakes it", () => {
-    const world = browser()
-    assert.equal(world.isVisible(), true)
-    assert.equal(world.isOnline(), true)
-    world.listen(() => {})()
-    assert.ok(Math.abs(world.now() - Date.now()) < 1000)
-    assert.ok(world.random() < 1)
+    const environment = browser()
+    assert.equal(environment.isVisible(), true)
+    assert.equal(environment.isOnline(), true)
+    environment.listen(() => {})()
+    assert.ok(Math.abs(environment.now() - Date.now()) < 1000)
+    assert.ok(environment.random() < 1)
 })
 
 test("in a page the network, the page's return and its being shown wake it", () => {
@@ -19,13 +19,13 @@ test("in a page the network, the page's return and its being shown wake it", () 
     globalThis.document = { visibilityState: "hidden" }
     Object.defineProperty(globalThis, "navigator", { value: { onLine: false }, configurable: true })
     try {
-        const world = browser()
-        assert.equal(world.isVisible(), false)
-        assert.equal(world.isOnline(), false)
+        const environment = browser()
+        assert.equal(environment.isVisible(), false)
+        assert.equal(environment.isOnline(), false)
         document.visibilityState = "visible"
-        assert.equal(world.isVisible(), true)
+        assert.equal(environment.isVisible(), true)
         let woken = 0
-        const end = world.listen(() => woken++)
+        const end = environment.listen(() => woken++)
         const kinds = ["online", "offline", "pagehide", "pageshow", "freeze", "resume", "visibilitychange", "click"]
         for (const kind of kinds) page.dispatchEvent(new Event(kind))
         assert.equal(woken, 7)

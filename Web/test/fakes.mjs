@@ -6,7 +6,7 @@ export async function settle() {
     for (let turn = 0; turn < 20; turn++) await null
 }
 
-export class World {
+export class FakeEnvironment {
     time = 1_000_000
     timers = new Map()
     lastTimer = 0
@@ -55,12 +55,12 @@ export class World {
     }
 
     connect(options = {}, url = "ws://server") {
-        const world = this
+        const fake = this
         class WebSocket extends FakeSocket {
             constructor(url, protocols) {
                 super(url, protocols)
-                world.sockets.push(this)
-                world.onSocket(this)
+                fake.sockets.push(this)
+                fake.onSocket(this)
             }
         }
         return connect(url, { WebSocket, environment: this.environment, ...options })

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { actorType, date, struct } from "../dist/trebuchet.js"
-import { settle, World } from "./fakes.mjs"
+import { settle, FakeEnvironment } from "./fakes.mjs"
 
 const Board = actorType({
     name: "Board",
@@ -42,9 +42,9 @@ test("what a hostile server says", { timeout: 60_000 }, async () => {
             }
         }
         for (let round = 0; round < 12; round++) {
-            const world = new World()
-            world.chance = 0
-            const client = await world.live({ token: random(2) ? () => "t" : undefined, timeout: 1000 })
+            const fake = new FakeEnvironment()
+            fake.chance = 0
+            const client = await fake.live({ token: random(2) ? () => "t" : undefined, timeout: 1000 })
             const board = client.actor(Board, "b")
             const seen = []
             board.state.subscribe(() => board.state.getSnapshot())
@@ -53,25 +53,25 @@ test("what a hostile server says", { timeout: 60_000 }, async () => {
             const calls = Array.from({ length: 5 }, () => board.f().result())
             for (let count = 0; count < 300; count++) {
                 const payload = random(10) ? Object.fromEntries(Array.from({ length: 1 + random(7) }, () => [names[random(names.length)], value()])) : value()
-                world.socket.receiveText(JSON.stringify({ type: kinds[random(kinds.length)], payload }))
-                if (world.socket.wasClosed || client.status.getSnapshot().phase !== "live") {
-                    await world.pass(60_000)
-                    if (world.socket.readyState === 0) world.socket.greet()
+                fake.socket.receiveText(JSON.stringify({ type: kinds[random(kinds.length)], payload }))
+                if (fake.socket.wasClosed || client.status.getSnapshot().phase !== "live") {
+                    await fake.pass(60_000)
+                    if (fake.socket.readyState === 0) fake.socket.greet()
                 }
             }
-            await world.pass(2000)
+            await fake.pass(2000)
             // Each call has an end.
             for (const result of await Promise.all(calls)) assert.equal(typeof result.ok, "boolean")
             client.reconnect()
             await settle()
-            world.socket.greet()
-            const asked = world.socket.sent.find(({ payload }) => payload.targetIdentifier === "observeState")
-            world.socket.receive("streamStart", { streamID: "z", callID: asked.payload.callID, epoch: "z" })
-            world.socket.receive("streamData", { streamID: "z", sequenceNumber: 1, data: { at: "2026-01-01T00:00:00.000Z" } })
+            fake.socket.greet()
+            const asked = fake.socket.sent.find(({ payload }) => payload.targetIdentifier === "observeState")
+            fake.socket.receive("streamStart", { streamID: "z", callID: asked.payload.callID, epoch: "z" })
+            fake.socket.receive("streamData", { streamID: "z", sequenceNumber: 1, data: { at: "2026-01-01T00:00:00.000Z" } })
             assert.deepEqual(board.state.getSnapshot(), { at: new Date("2026-01-01T00:00:00.000Z") })
             assert.equal(client.status.getSnapshot().phase, "live")
             client.close()
-            assert.equal(world.timers.size, 0)
+            assert.equal(fake.timers.size, 0)
         }
         await new Promise((resolve) => setImmediate(resolve))
         assert.deepEqual(uncaught, [])

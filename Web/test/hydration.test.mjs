@@ -3,7 +3,7 @@ import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
 import { createRequire } from "node:module"
 import { test } from "node:test"
-import { World } from "./fakes.mjs"
+import { FakeEnvironment } from "./fakes.mjs"
 
 process.env.NODE_ENV = "production"
 
@@ -91,16 +91,16 @@ test("React: a page of a server is taken over as it is, and shows then what has 
             return createElement("p", null, `${phase} ${failures}: ${useActorState(state, "/count") ?? "nothing"}`)
         }
     }
-    const html = renderToString(createElement(pageOf(new World().connect())))
+    const html = renderToString(createElement(pageOf(new FakeEnvironment().connect())))
     assert.equal(html, "<p>connecting 0: nothing</p>")
 
-    const world = new World()
-    const client = await world.live()
+    const fake = new FakeEnvironment()
+    const client = await fake.live()
     const state = client.actor("counter").state()
     state.subscribe(() => {})
-    const [{ callID }] = world.socket.take("invocation")
-    world.socket.receive("streamStart", { streamID: "s", callID, epoch: "e", sequenceNumber: 0 })
-    world.socket.receive("streamData", { streamID: "s", sequenceNumber: 1, data: { count: 5 } })
+    const [{ callID }] = fake.socket.take("invocation")
+    fake.socket.receive("streamStart", { streamID: "s", callID, epoch: "e", sequenceNumber: 0 })
+    fake.socket.receive("streamData", { streamID: "s", sequenceNumber: 1, data: { count: 5 } })
     assert.equal(state.getSnapshot().count, 5)
 
     const root = document.body.appendChild(document.createElement("div"))

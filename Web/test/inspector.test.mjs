@@ -1,4 +1,4 @@
-// What the inspector's page makes of what it is told, without a browser.
+// Tests of the inspector page's logic, without a browser.
 import assert from "node:assert/strict"
 import test from "node:test"
 import { copiedTest, swiftTest } from "../inspector/inspector-copy.js"
@@ -122,14 +122,14 @@ test("numbers that a double does not hold are copied, patched and shown as they 
 function shop(value, calls, versions, more) {
     return {
         name: "shops/2", type: "Demo.Shop", states: [{ stream: "observeStock", version: 9, value, bytes: 2 }], calls: calls.toReversed(),
-        recorded: { since: 100, followed: 110, versions: versions.toReversed(), earlier: [], ...more },
+        recorded: { since: 100, completeSince: 110, versions: versions.toReversed(), earlier: [], ...more },
     }
 }
 
 /** The test of an actor that was looked at each of these times. */
 function copyOf(...looks) {
     const known = new Map()
-    for (const look of looks) States.take(look, known)
+    for (const look of looks) States.update(look, known)
     return copiedTest(looks.at(-1), known)
 }
 
@@ -197,10 +197,10 @@ test("the value before a version that was sent whole is that of the version befo
 })
 
 test("how many calls are shown of how many says nothing of all where refused ones were left out", () => {
-    const first = { noted: 10, refused: 5, answered: 100, told: 20 }
-    assert.equal(sampled(first, { noted: 1_010, refused: 5, answered: 5_100, told: 20 }), "; sampled: 1,000 of 5,000 answered calls")
-    // Nobody was answered, and all that was noted was refused.
+    const first = { recorded: 10, refused: 5, answered: 100, errorsSent: 20 }
+    assert.equal(sampled(first, { recorded: 1_010, refused: 5, answered: 5_100, errorsSent: 20 }), "; sampled: 1,000 of 5,000 answered calls")
+    // No call was answered, and all recorded ones were rejected.
     assert.equal(
-        sampled(first, { noted: 30_010, refused: 30_005, answered: 100, told: 270_020 }),
+        sampled(first, { recorded: 30_010, refused: 30_005, answered: 100, errorsSent: 270_020 }),
         "; sampled: 0 of 0 answered calls, and 30,000 rejected calls (270,000 errors sent to clients)")
 })

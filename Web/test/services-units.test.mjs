@@ -186,7 +186,7 @@ test("what waits is sent in order, so much at once, each until it is answered", 
     assert.equal(batchOf(writes).length, 32)
     assert.deepEqual(batchOf(writes), batchOf(writes))
     assert.deepEqual(batchOf(writes, 1), [all[0]])
-    all[3].isBeingKept = true
+    all[3].isBeingStored = true
     assert.equal(batchOf(writes).length, 3)
     for (const number of [1, 2]) settleOne(writes, "mine", { number, revision: number })
     assert.equal(settleOne(writes, "mine", { number: 3, revision: 2, error: { notFound: { id: "a" } } }), all[2])
@@ -195,7 +195,7 @@ test("what waits is sent in order, so much at once, each until it is answered", 
     assert.equal(writes._all.length, 39)
     writes._forget(1)
     assert.deepEqual(writes._all.slice(0, 2), [all[1], all[3]])
-    all[3].isBeingKept = false
+    all[3].isBeingStored = false
     // Nothing that waits is forgotten, also where no result is to show it.
     writes._forget(Infinity)
     assert.deepEqual([writes._all.length, writes._all[0]], [37, all[3]])

@@ -4,7 +4,7 @@ import { createServer } from "node:http"
 import { test } from "node:test"
 import { newTrace, traces } from "../dist/trebuchet-traces.js"
 import { Daemon, tool } from "./daemon.mjs"
-import { World } from "./fakes.mjs"
+import { FakeEnvironment } from "./fakes.mjs"
 
 const given = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 const shape = /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/
@@ -13,36 +13,36 @@ const span = (traceparent) => traceparent.slice(36, 52)
 const sent = (socket) => socket.take().filter(({ type }) => type === "invocation" || type === "repeat").map(({ payload }) => payload)
 
 test("a call says what it is part of where it is told to, and nothing else", async () => {
-    const world = new World()
-    const client = await world.live()
-    world.socket.take()
+    const fake = new FakeEnvironment()
+    const client = await fake.live()
+    fake.socket.take()
     client.actor("a").call("f()", [], { traceparent: given })
     client.actor("a").call("f()")
-    const [first, second] = sent(world.socket)
+    const [first, second] = sent(fake.socket)
     assert.equal(first.traceparent, given)
     assert.deepEqual(second, { callID: second.callID, actorID: "a", targetIdentifier: "f()", arguments: [] })
 })
 
 test("a call that is repeated is part of what it was", async () => {
-    const world = new World()
-    const client = await world.live()
-    world.socket.take()
+    const fake = new FakeEnvironment()
+    const client = await fake.live()
+    fake.socket.take()
     client.actor("a").call("f()", [], { traceparent: given, idempotent: true })
-    assert.equal(sent(world.socket)[0].traceparent, given)
-    world.socket.lose()
-    await world.pass(1000)
-    world.socket.greet()
-    assert.equal(sent(world.socket)[0].traceparent, given)
+    assert.equal(sent(fake.socket)[0].traceparent, given)
+    fake.socket.lose()
+    await fake.pass(1000)
+    fake.socket.greet()
+    assert.equal(sent(fake.socket)[0].traceparent, given)
 })
 
 test("calls begin traces as often as is asked for, or are part of what is current", async () => {
-    const world = new World()
+    const fake = new FakeEnvironment()
     let current
-    const client = await world.live({ traces: traces({ current: () => current, sampling: 1 }) })
+    const client = await fake.live({ traces: traces({ current: () => current, sampling: 1 }) })
     const call = (options) => {
-        world.socket.take()
+        fake.socket.take()
         client.actor("a").call("f()", [], options)
-        return sent(world.socket)[0].traceparent
+        return sent(fake.socket)[0].traceparent
     }
     const [one, two] = [call(), call()]
     assert.match(one, shape)
@@ -57,30 +57,30 @@ test("calls begin traces as often as is asked for, or are part of what is curren
         current = none
         assert.match(call(), shape, String(none))
     }
-    const never = await world.live({ traces: traces() })
-    world.socket.take()
+    const never = await fake.live({ traces: traces() })
+    fake.socket.take()
     never.actor("a").call("f()")
-    assert.equal("traceparent" in sent(world.socket)[0], false)
+    assert.equal("traceparent" in sent(fake.socket)[0], false)
 })
 
 test("spans are told of with what the answer said, of traces that are kept", async () => {
-    const world = new World()
+    const fake = new FakeEnvironment()
     const spans = []
-    const client = await world.live({ traces: traces({ spanEnded: (span) => spans.push(span) }) })
-    world.socket.take()
+    const client = await fake.live({ traces: traces({ spanEnded: (span) => spans.push(span) }) })
+    fake.socket.take()
     const call = client.actor("todos").call("f(_:)", [1], { traceparent: given })
-    const [{ callID, traceparent }] = sent(world.socket)
+    const [{ callID, traceparent }] = sent(fake.socket)
     // A span of its own.
     assert.equal(trace(traceparent), trace(given))
     assert.notEqual(span(traceparent), span(given))
     const answered = traceparent.slice(0, 36) + "b7ad6b7169203331-01"
-    world.socket.receive("response", { callID, result: 2, traceparent: answered })
+    fake.socket.receive("response", { callID, result: 2, traceparent: answered })
     assert.equal(await call, 2)
     const [{ began, ended, ...told }] = spans
     assert.deepEqual(told, { name: "f(_:)", actor: "todos", traceparent, parent: given, answered, error: undefined })
     assert.ok(began <= ended && ended <= Date.now())
     const failed = client.actor("todos").call("f(_:)", [1], { traceparent: given, timeout: 50 })
-    await world.pass(50)
+    await fake.pass(50)
     assert.equal((await failed.result()).error.code, "timeout")
     assert.deepEqual([spans[1].error, spans[1].answered], ["timeout", undefined])
     const untold = [{ traceparent: newTrace(false) }, {}].map((options) => client.actor("todos").call("f(_:)", [1], options).result())
@@ -91,14 +91,14 @@ test("spans are told of with what the answer said, of traces that are kept", asy
 
 test("what a function of the program throws costs no call", async (context) => {
     const errors = context.mock.method(console, "error", () => {}).mock
-    const world = new World()
+    const fake = new FakeEnvironment()
     const fail = () => {
         throw new Error("mine")
     }
-    const client = await world.live({ traces: traces({ current: fail, sampling: 1, spanEnded: fail }) })
-    world.socket.take()
+    const client = await fake.live({ traces: traces({ current: fail, sampling: 1, spanEnded: fail }) })
+    fake.socket.take()
     const [first, second] = [client.actor("a").call("f()"), client.actor("a").call("g()")]
-    for (const { callID } of sent(world.socket)) world.socket.receive("response", { callID, result: callID })
+    for (const { callID } of sent(fake.socket)) fake.socket.receive("response", { callID, result: callID })
     assert.deepEqual([await first, await second].length, 2)
     assert.equal(errors.callCount(), 4)
 })

@@ -42,8 +42,8 @@ package final class TLSContext: @unchecked Sendable {
         SSL_CTX_ctrl(pointer, Self.setMinimumVersion, Self.version12, nil)
         SSL_CTX_set_options(pointer, Self.noRenegotiation | Self.noCompression)
         // OpenSSL's default callback prompts at the terminal and blocks there.
-        SSL_CTX_set_default_passwd_cb(pointer) { _, _, _, wasAsked in
-            wasAsked?.storeBytes(of: 1, as: Int32.self)
+        SSL_CTX_set_default_passwd_cb(pointer) { _, _, _, wasPasswordRequested in
+            wasPasswordRequested?.storeBytes(of: 1, as: Int32.self)
             return -1
         }
     }
@@ -117,8 +117,8 @@ package final class TLSContext: @unchecked Sendable {
         }
         try Self.check(key, "private key file")
         var isEncrypted: Int32 = 0
-        let isRead = withUnsafeMutablePointer(to: &isEncrypted) { wasAsked in
-            SSL_CTX_set_default_passwd_cb_userdata(pointer, wasAsked)
+        let isRead = withUnsafeMutablePointer(to: &isEncrypted) { wasPasswordRequested in
+            SSL_CTX_set_default_passwd_cb_userdata(pointer, wasPasswordRequested)
             defer { SSL_CTX_set_default_passwd_cb_userdata(pointer, nil) }
             return SSL_CTX_use_PrivateKey_file(pointer, key, SSL_FILETYPE_PEM) == 1
         }
@@ -227,5 +227,5 @@ package enum OpenSSL {
 
     /// Prevents OpenSSL's cleanup at process exit, because reactors still run then and would use freed state. It is evaluated
     /// before every first use of OpenSSL, since only the first initialization counts.
-    package static let outlivesReactors: Bool = OPENSSL_init_crypto(withoutExitHandler, nil) == 1
+    package static let isInitialized: Bool = OPENSSL_init_crypto(withoutExitHandler, nil) == 1
 }

@@ -54,7 +54,7 @@ package final class FolderLock: Sendable {
 
     deinit { release() }
 
-    package var isHeld: Bool { descriptor.withLock { $0 != nil } }
+    package var isLocked: Bool { descriptor.withLock { $0 != nil } }
 
     /// Releases the folder for other owners.
     package func release() {

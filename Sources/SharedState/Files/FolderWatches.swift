@@ -41,7 +41,7 @@
                         toStart = descriptor
                     }
                 }
-                arm(watch, &state)
+                startWatching(watch, &state)
                 return (watch, toStart)
             }
             if let descriptor { startThread(named: "file-watches") { self.read(descriptor) } }
@@ -58,7 +58,7 @@
 
         /// Watches the current path to the file. Each folder is watched before a name is looked up in it, so that
         /// later changes cause events.
-        private func arm(_ watch: FileWatch, _ state: inout State) {
+        private func startWatching(_ watch: FileWatch, _ state: inout State) {
             guard let descriptor = state.descriptor else { return }
             let moves = IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE | IN_DELETE_SELF | IN_MOVE_SELF
             var entries: Set<FileWatch.WatchedEntry> = []
@@ -111,14 +111,14 @@
                 let name = events[(offset + headSize)..<min(events.count, offset + headSize + Int(event.len))]
                 offset += headSize + Int(event.len)
                 let file = String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
-                for watch in touched(by: event, named: file) { changed[watch.number] = watch }
+                for watch in affectedWatches(by: event, named: file) { changed[watch.number] = watch }
             }
             // Called without a lock.
             for watch in changed.values { watch.notifyObserver() }
         }
 
         /// Returns the watches that an event concerns. If the path to a file may have changed, the new one is watched.
-        private func touched(by event: inotify_event, named name: String) -> [FileWatch] {
+        private func affectedWatches(by event: inotify_event, named name: String) -> [FileWatch] {
             state.withLock { state in
                 // Too many events at once: some were lost, and any file may have changed.
                 let isOverflow = event.mask & UInt32(IN_Q_OVERFLOW) != 0
@@ -131,11 +131,11 @@
                 } else {
                     numbers = state.folders[event.wd]?[name] ?? []
                 }
-                let touched = numbers.compactMap { state.watches[$0] }
+                let affectedWatches = numbers.compactMap { state.watches[$0] }
                 if isOverflow || event.mask & UInt32(IN_CLOSE_WRITE) == 0 {
-                    for watch in touched { arm(watch, &state) }
+                    for watch in affectedWatches { startWatching(watch, &state) }
                 }
-                return touched
+                return affectedWatches
             }
         }
     }

@@ -66,7 +66,7 @@ package enum PrivateFile {
         for folder in folders { try makeFolder(folder, for: path) }
         // Created exclusively by this call, never accessible to others, even briefly, and not inherited by programs
         // that are started meanwhile.
-        let template = Array(temporaryPath(beside: target).utf8CString)
+        let template = Array(temporaryPath(nextTo: target).utf8CString)
         let descriptor = open(template, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw Failure(path, "cannot be written", errno) }
         defer { close(descriptor) }
@@ -105,7 +105,7 @@ package enum PrivateFile {
 
     /// Returns a path in the same folder. Its name has the beginning of the file's name and, if that is long, at most
     /// its length, so that the file system accepts it.
-    private static func temporaryPath(beside path: String) -> String {
+    private static func temporaryPath(nextTo path: String) -> String {
         let nameStart = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
         let number = ".\(UInt64.random(in: .min ... .max))"
         var name = path[nameStart...]

@@ -8,7 +8,7 @@ enum SettlementQueue {
     private struct State {
         var waiting: [@MainActor @Sendable () -> Void] = []
         /// True while a task is on its way to the main actor, which executes all steps that wait by then.
-        var isOnItsWay = false
+        var isScheduled = false
     }
 
     private static let state = Mutex(State())
@@ -17,8 +17,8 @@ enum SettlementQueue {
     static func append(_ step: @escaping @MainActor @Sendable () -> Void) {
         let isFirst = state.withLock { state in
             state.waiting.append(step)
-            defer { state.isOnItsWay = true }
-            return !state.isOnItsWay
+            defer { state.isScheduled = true }
+            return !state.isScheduled
         }
         if isFirst { Task { @MainActor in settle() } }
     }

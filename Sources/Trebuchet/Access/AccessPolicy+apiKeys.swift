@@ -23,14 +23,14 @@ extension AccessPolicy {
 /// Hashes of libcrypto.
 package enum Digest {
     package static func sha256(_ bytes: [UInt8]) -> [UInt8] {
-        precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")
+        precondition(OpenSSL.isInitialized, "OpenSSL initialization failed")
         var digest = [UInt8](repeating: 0, count: 32)
         SHA256(bytes, bytes.count, &digest)
         return digest
     }
 
     package static func hmacSHA256(_ bytes: [UInt8], key: [UInt8]) -> [UInt8] {
-        precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")
+        precondition(OpenSSL.isInitialized, "OpenSSL initialization failed")
         var digest = [UInt8](repeating: 0, count: 32)
         var count: UInt32 = 32
         HMAC(EVP_sha256(), key, Int32(key.count), bytes, bytes.count, &digest, &count)

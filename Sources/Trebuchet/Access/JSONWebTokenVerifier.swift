@@ -193,7 +193,7 @@ private final class PublicKey: @unchecked Sendable {
     private let isEC: Bool
 
     init(pem: String, type: Int32) throws {
-        precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")
+        precondition(OpenSSL.isInitialized, "OpenSSL initialization failed")
         // The BIO refers to these bytes without a copy, so it is used within the closure.
         let read = Array(pem.utf8).withUnsafeBytes { text -> OpaquePointer? in
             guard let bio = BIO_new_mem_buf(text.baseAddress, Int32(text.count)) else { return nil }

@@ -56,7 +56,7 @@ struct OriginRule: Sendable {
         case .own:
             let requestedHost = request.headers["Host"] ?? ""
             let host = HostAndPort(requestedHost)
-            if let refusal = Self.rebinding(host, requestedHost, localAddress) { return refusal }
+            if let refusal = Self.rejectRebinding(host, requestedHost, localAddress) { return refusal }
             if let origin, let host, origin.isOwn(of: host) { return nil }
             return Self.forbidden(
                 "origin '\(Self.printable(text))' is not allowed, only the server's own origin '\(Self.printable(requestedHost))'; "
@@ -70,12 +70,12 @@ struct OriginRule: Sendable {
         guard case .own = pages, !request.wantsWebSocket, let requestedHost = request.headers["Host"] else {
             return nil
         }
-        return Self.rebinding(HostAndPort(requestedHost), requestedHost, localAddress)
+        return Self.rejectRebinding(HostAndPort(requestedHost), requestedHost, localAddress)
     }
 
     /// Rejects DNS rebinding: a foreign name that resolves to this machine would make its pages same-origin. Names reserved for
     /// this machine are safe.
-    private static func rebinding(_ host: HostAndPort?, _ requestedHost: String, _ localAddress: SocketAddress?)
+    private static func rejectRebinding(_ host: HostAndPort?, _ requestedHost: String, _ localAddress: SocketAddress?)
         -> HTTPResponse?
     {
         guard let localAddress, HostAndPort("\(localAddress)")?.isLoopback == true, host?.isLoopback != true else {

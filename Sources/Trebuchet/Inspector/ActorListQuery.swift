@@ -82,7 +82,7 @@ extension TrebuchetServer {
         let shown = query.page.of(first.removeAll()).map { name, type, record in
             InspectorJSON.object([
                 ("name", .text(name)), ("type", .text(type.name)), ("ready", .flag(record != nil)),
-                ("onDemand", .flag(record?.reservation != nil)), ("placed", .flag(record?.isClustered == true)),
+                ("onDemand", .flag(record?.reservation != nil)), ("clustered", .flag(record?.isClustered == true)),
                 ("reactor", .text(record.flatMap { reactorName(of: $0) })),
             ])
         }

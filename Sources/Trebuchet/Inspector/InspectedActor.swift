@@ -7,7 +7,7 @@ internal import TrebuchetActors
 /// `@unchecked Sendable`: constant or guarded by that lock, except the watches, which have a separate lock.
 final class InspectedActor: @unchecked Sendable {
     /// The maximum number of recorded versions of all streams together.
-    static let room = 200
+    static let versionLimit = 200
     /// The maximum number of connections listed for a version that they skipped.
     fileprivate static let maximumSkippers = 20
     /// The maximum size in bytes of all recorded updates and of the calls that caused them.
@@ -18,7 +18,7 @@ final class InspectedActor: @unchecked Sendable {
     private static let snapshotInterval = 25
     /// The number of versions recorded in addition to those shown, so that the base of the oldest shown version can be computed
     /// from a snapshot.
-    private static let surplus = 2 * snapshotInterval
+    private static let trimThreshold = 2 * snapshotInterval
     /// The maximum number of connections recorded as behind, for each stream.
     private static let maximumLag = 1_000
 
@@ -67,7 +67,7 @@ final class InspectedActor: @unchecked Sendable {
     /// The newest version by stream, if all versions before it were recorded.
     private var newest: [String: UInt64] = [:]
     /// The time since when each stream is observed.
-    private var followedSince: [String: Int64] = [:]
+    private var observedSince: [String: Int64] = [:]
     /// The time since when no version was removed.
     private var completeSince: Int64 = 0
     /// Connections that accept no data, with the version sent to them last, by stream.
@@ -139,12 +139,14 @@ final class InspectedActor: @unchecked Sendable {
     func markGap() {
         hasGap = true
         // The connections that are behind are unknown after the gap, too.
-        (newest, followedSince, blockedConnections) = ([:], [:], [:])
+        (newest, observedSince, blockedConnections) = ([:], [:], [:])
         if !versions.isEmpty { versions[versions.count - 1].isPartial = true }
     }
 
     private func enforceLimits() {
-        while versions.count > Self.room + Self.surplus || retainedBytes > Self.maximumBytes && versions.count > 1 {
+        while versions.count > Self.versionLimit + Self.trimThreshold
+            || retainedBytes > Self.maximumBytes && versions.count > 1
+        {
             let removed = versions.removeFirst()
             retainedBytes -= removed.retainedBytes
             completeSince = removed.time + 1
@@ -187,8 +189,8 @@ final class InspectedActor: @unchecked Sendable {
     /// states are not observed.
     ///
     /// - Parameter shown: some of the recorded versions, in their order.
-    func followed(showing shown: [Version]) -> Int64? {
-        let times = streams.compactMap { followedSince[$0] }
+    func completeSince(showing shown: [Version]) -> Int64? {
+        let times = streams.compactMap { observedSince[$0] }
         guard times.count == streams.count else { return nil }
         var (rest, hidden) = (shown[...], Int64(0))
         for version in versions {
@@ -273,8 +275,8 @@ final class InspectedActor: @unchecked Sendable {
 
     /// - Returns: whether a snapshot must be requested, since otherwise later versions would have no recorded base.
     func recordUpdate(_ recording: InspectorStateSubscription.SentVersion, of stream: String) -> Bool {
-        if followedSince[stream] == nil {
-            followedSince[stream] = WallTime.milliseconds + 1
+        if observedSince[stream] == nil {
+            observedSince[stream] = WallTime.milliseconds + 1
             newest[stream] = max(newest[stream] ?? 0, recording.number)
         }
         recordSnapshot(recording, of: stream)

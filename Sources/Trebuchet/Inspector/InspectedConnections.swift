@@ -13,7 +13,7 @@ extension ServerConnection {
             ("reactor", .text(shard.reactor.name)),
             ("seconds", .seconds(MonotonicClock.now &- opened)), ("streams", .count(streams.count)),
             ("calls", .count(running.count)),
-            ("heldBytes", .count(max(link.memory?.bufferedBytes ?? 0, link.pendingBytes))),
+            ("bufferedBytes", .count(max(link.memory?.bufferedBytes ?? 0, link.pendingBytes))),
             ("writable", .flag(isWritable)), ("draining", .flag(isDraining)),
             ("ofNode", .flag(upstream != nil)),
         ]

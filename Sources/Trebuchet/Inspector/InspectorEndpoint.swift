@@ -55,11 +55,11 @@ struct InspectorEndpoint: Sendable {
             let call = try InspectorCall(try InspectorQuery.decode(Array(name.utf8)), query)
             return respond { server async throws(TrebuchetError) in try await server.call(call, for: peer) }
         }
-        if let number = path.suffix(after: "connections/").flatMap({ $0.hasSuffix("/cut") ? $0.dropLast(4) : nil }) {
+        if let number = path.suffix(after: "connections/").flatMap({ $0.hasSuffix("/close") ? $0.dropLast(6) : nil }) {
             guard let number = UInt64(number) else {
                 throw InspectorQuery.InvalidQuery(text: "the connection must be a number")
             }
-            return respond { server async throws(TrebuchetError) in try await server.cut(connection: number, for: peer)
+            return respond { server async throws(TrebuchetError) in try await server.closeConnection(number, for: peer)
             }
         }
         return .last(Self.nothing)

@@ -11,7 +11,7 @@ distributed actor InspectorPage {
 
     private let window: InspectorWindow
     private var path = ""
-    private var look: InspectorViews.Renderer?
+    private var renderer: InspectorViews.Renderer?
     private var following: Task<Void, Never>?
     /// Due time by the monotonic clock; 0 for immediately.
     private var nextOverview: UInt64 = 0
@@ -33,15 +33,15 @@ distributed actor InspectorPage {
 
     /// Selects the view at a path with its query, without `/inspect/`: `actors/todos?versions=200`. An empty path selects the
     /// overview only.
-    distributed func look(at path: String) throws(TrebuchetError) {
+    distributed func select(path: String) throws(TrebuchetError) {
         let parts = path.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         do throws(InspectorQuery.InvalidQuery) {
             let query = try InspectorQuery(parts.count > 1 ? String(parts[1]) : nil)
-            look = path.isEmpty ? nil : try window.views.view(at: String(parts[0]), query)
+            renderer = path.isEmpty ? nil : try window.views.view(at: String(parts[0]), query)
         } catch {
             throw TrebuchetError(.invalidArguments, error.text)
         }
-        guard path.isEmpty || look != nil else { throw TrebuchetError(.invalidArguments, "no view at '\(path)'") }
+        guard path.isEmpty || renderer != nil else { throw TrebuchetError(.invalidArguments, "no view at '\(path)'") }
         self.path = path
         (nextOverview, nextView, earliestView, unseen) = (0, 0, 0, 0)
         guard following == nil else { return }
@@ -69,8 +69,8 @@ distributed actor InspectorPage {
     }
 
     /// Closes a connection of the server. Requires write permission.
-    distributed func cut(_ connection: UInt64) async throws {
-        guard try await writable().cut(connection: connection, for: Self.peer) != nil else {
+    distributed func closeConnection(_ connection: UInt64) async throws {
+        guard try await writable().closeConnection(connection, for: Self.peer) != nil else {
             throw TrebuchetError(.actorNotFound, "the connection is closed")
         }
     }
@@ -112,11 +112,13 @@ distributed actor InspectorPage {
             now = MonotonicClock.now
         }
         let eventCount = window.views.recorder.recordedEventCount
-        guard let look, nextView <= now || eventCount != seenEventCount && earliestView <= now else { return Self.tick }
+        guard let renderer, nextView <= now || eventCount != seenEventCount && earliestView <= now else {
+            return Self.tick
+        }
         let path = path
         seenEventCount = eventCount
         let began = MonotonicClock.now
-        let (status, json) = await InspectorViews.json(by: look, server)
+        let (status, json) = await InspectorViews.json(by: renderer, server)
         // Another view was selected meanwhile.
         guard path == self.path else { return .zero }
         let created = InspectorView(path, status, json)

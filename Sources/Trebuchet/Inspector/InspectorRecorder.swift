@@ -117,37 +117,40 @@ final class InspectorRecorder: Sendable {
             throw TrebuchetError(.unavailable, "\(reactor.name) does not respond; it may be blocked")
         }
         // If the encoding budget is in debt, the states are observed after it is settled.
-        if isNew, !state.withLock({ $0.budget.isInDebt }) { actor?.startObserving() }
+        if isNew, !state.withLock({ $0.budget.isOverBudget }) { actor?.startObserving() }
         return actor
     }
 
     /// Returns the recordings of an actor, the newest version first.
     func versions(of actor: InspectedActor, _ query: ActorDetailQuery) -> InspectorJSON {
-        let (shown, chains, calls, count, followed, behind) = state.withLock { state in
+        let (shown, chains, calls, count, completeSince, behind) = state.withLock { state in
             var shown = Array(actor.versions.suffix(query.versions))
             let chains = query.wantsEarlier ? actor.chains(before: &shown) : nil
             return (
-                shown, chains, state.calls, actor.versions.count, actor.followed(showing: shown),
+                shown, chains, state.calls, actor.versions.count, actor.completeSince(showing: shown),
                 actor.blockedConnections
             )
         }
         let earlier = chains.map { chains in
             InspectorJSON.list(
-                chains.compactMap { json(of: $0, in: actor, isKept: query.versions == InspectedActor.room) })
+                chains.compactMap {
+                    json(of: $0, in: actor, cachesValue: query.versions == InspectedActor.versionLimit)
+                })
         }
         return .object(
             [
-                ("since", .integer(actor.since)), ("followed", followed.map { .integer($0) } ?? .null),
-                ("kept", .count(min(count, InspectedActor.room))), ("room", .count(InspectedActor.room)),
+                ("since", .integer(actor.since)), ("completeSince", completeSince.map { .integer($0) } ?? .null),
+                ("count", .count(min(count, InspectedActor.versionLimit))),
+                ("limit", .count(InspectedActor.versionLimit)),
                 ("versions", .list(shown.reversed().map { $0.json(calls, behind: behind[$0.stream]) })),
             ] + (earlier.map { [("earlier", $0)] } ?? []))
     }
 
     /// Returns the value that versions are based on. Computed without the lock, since calls wait for it.
-    private func json(of chain: StateHistory, in actor: InspectedActor, isKept: Bool) -> InspectorJSON? {
+    private func json(of chain: StateHistory, in actor: InspectedActor, cachesValue: Bool) -> InspectorJSON? {
         guard let value = chain.latestValue else { return nil }
         // The next query uses this value as its base.
-        if isKept, !chain.patches.isEmpty {
+        if cachesValue, !chain.patches.isEmpty {
             state.withLock { _ in actor.recordComputedValue(value, chain.number, of: chain.stream) }
         }
         return .object([
@@ -176,7 +179,7 @@ final class InspectorRecorder: Sendable {
     {
         defer { recordedCount.wrappingAdd(1, ordering: .relaxed) }
         return state.withLock { state in
-            if version.base == nil { state.budget.spend(bytes: version.bytes) }
+            if version.base == nil { state.budget.charge(bytes: version.bytes) }
             // While the budget is used up, the version itself was not recorded either.
             return !state.budget.isUsedUp && actor.recordUpdate(version, of: stream)
         }
@@ -187,7 +190,7 @@ final class InspectorRecorder: Sendable {
     {
         state.withLock { state in
             // A value that was inspected before was not encoded again.
-            if actor.differs(version, of: stream) { state.budget.spend(bytes: version.bytes) }
+            if actor.differs(version, of: stream) { state.budget.charge(bytes: version.bytes) }
             actor.recordSnapshot(version, of: stream)
         }
     }
@@ -310,7 +313,7 @@ final class InspectorRecorder: Sendable {
         // One timer at a time: no other debt arises until this one is settled.
         if let remainingTime = usedUp.values {
             wait(remainingTime) {
-                $0.budget.isInDebt
+                $0.budget.isOverBudget
             } then: {
                 $0.budget.settle()
             }
@@ -337,7 +340,7 @@ final class InspectorRecorder: Sendable {
         let actors = state.withLock { state -> [InspectedActor] in
             guard isDue(state) else { return [] }
             body(&state)
-            return state.budget.isUsedUp || state.budget.isInDebt ? [] : Array(state.actors.values)
+            return state.budget.isUsedUp || state.budget.isOverBudget ? [] : Array(state.actors.values)
         }
         listen()
         for actor in actors { actor.startObserving() }
@@ -348,7 +351,7 @@ final class InspectorRecorder: Sendable {
         case .callStarted(let call): state.calls.recordStart(call)
         case .callEnded(let call, let duration, let error): state.calls.recordEnd(call, duration, error)
         case .callFailed(let failure): state.calls.fail(failure)
-        case .callDispatched(let call, let actor): state.calls.reach(call, actor)
+        case .callDispatched(let call, let actor): state.calls.recordActor(call, actor)
         case .callRejected(let peer, let actor, let target, let error, let reason):
             state.calls.refuse(peer, actor, target, error, reason)
         case .versionCreated(let version):

@@ -60,7 +60,7 @@ extension TrebuchetServer {
             ),
             ("versionsSkipped", .count(counts[.versionsSkipped])),
             ("subscribersBehind", .count(counts[.subscribersBlocked])),
-            ("heldBytes", .count(now.bufferedBytes)), ("heldLimitBytes", .count(now.bufferedLimit)),
+            ("bufferedBytes", .count(now.bufferedBytes)), ("bufferedLimitBytes", .count(now.bufferedLimit)),
             ("reactors", .list(now.reactors.map { Self.json($0) })),
         ]
         if let process = ProcessMetrics.read() {
@@ -115,7 +115,7 @@ extension TrebuchetServer {
         return .object([
             ("node", .text(nodes.node.name)), ("slots", .count(nodes.member.slotCount)),
             ("slotsTaken", .count(acquired)), ("slotsLost", .count(lost)),
-            ("engineProblem", .text(nodes.member.trouble?.message)),
+            ("engineProblem", .text(nodes.member.engineError?.message)),
             ("nodes", .list(nodes.member.liveNodes.map { .text($0.name) })),
             ("owners", .list(Self.owners(of: nodes))),
         ])

@@ -10,7 +10,7 @@ struct LogQuery {
 
     init(_ query: InspectorQuery) throws(InspectorQuery.InvalidQuery) {
         after = UInt64(try query.number("after", in: 0...Int.max) ?? 0)
-        limit = try query.number("limit", in: 1...RecentCallBuffer.room) ?? 200
+        limit = try query.number("limit", in: 1...RecentCallBuffer.capacity) ?? 200
         connection = try query.number("connection", in: 0...Int.max).map { Double($0) }
         // Escape the name as log lines do.
         actor = query.text("actor").map { LogLine.ofName($0) }
@@ -64,7 +64,7 @@ extension RecentCallBuffer {
             }
             lines.append(
                 .object([
-                    ("place", .count(entry.number)), ("time", .integer(time)), ("level", .text(line.level.rawValue)),
+                    ("number", .count(entry.number)), ("time", .integer(time)), ("level", .text(line.level.rawValue)),
                     ("message", .text(line.message)), ("fields", .object(fields)),
                 ]))
         }

@@ -12,7 +12,7 @@ struct CallListQuery {
 
     init(_ query: InspectorQuery) throws(InspectorQuery.InvalidQuery) {
         after = UInt64(try query.number("after", in: 0...Int.max) ?? 0)
-        limit = try query.number("limit", in: 1...RecentCallBuffer.room) ?? 100
+        limit = try query.number("limit", in: 1...RecentCallBuffer.capacity) ?? 100
         connection = try query.number("connection", in: 0...Int.max).map { UInt64($0) }
         actor = query.text("actor").map { ActorName($0) }
         failedOnly = try query.number("failed", in: 0...1) == 1
@@ -26,7 +26,7 @@ struct CallListQuery {
 
 /// The most recent calls by number, and a ring of ended calls in their order, interleaved with other events.
 struct RecentCallBuffer {
-    static let room = 2_000
+    static let capacity = 2_000
     /// The maximum size of a rejection reason in bytes.
     private static let maximumReasonLength = 512
     /// The number of calls that can be looked up by number, a power of two.
@@ -164,7 +164,7 @@ struct RecentCallBuffer {
     }
 
     /// Records that the method of a call has resolved or called an actor.
-    mutating func reach(_ number: UInt64, _ actor: String) {
+    mutating func recordActor(_ number: UInt64, _ actor: String) {
         let entry = self[number]
         let name = actor.prefix(bytes: Self.maximumNameLength)
         var details = entry.details
@@ -222,11 +222,11 @@ struct RecentCallBuffer {
         if outcome.isCall { callCount += 1 }
         if case .refused = outcome { refused += 1 }
         let entry = Ended(number: lastNumber, outcome: outcome)
-        if ended.count < Self.room {
+        if ended.count < Self.capacity {
             ended.append(entry)
         } else {
             ended[first] = entry
-            first = (first + 1) % Self.room
+            first = (first + 1) % Self.capacity
         }
     }
 
@@ -240,15 +240,15 @@ struct RecentCallBuffer {
         for call in newest {
             guard shown.count < limit, call.number > after else { break }
             guard call.outcome.isCall, isWanted(call.outcome) else { continue }
-            shown.append(.object([("place", .count(call.number))] + call.outcome.members))
+            shown.append(.object([("number", .count(call.number))] + call.outcome.members))
         }
         return shown
     }
 
     func json(_ query: CallListQuery, pauses: UInt64) -> InspectorJSON {
         .object([
-            ("last", .count(lastNumber)), ("kept", .count(ended.count { $0.outcome.isCall })),
-            ("pauses", .count(pauses)), ("noted", .count(callCount)), ("refused", .count(refused)),
+            ("last", .count(lastNumber)), ("retained", .count(ended.count { $0.outcome.isCall })),
+            ("pauses", .count(pauses)), ("recorded", .count(callCount)), ("refused", .count(refused)),
             ("calls", .list(json(after: query.after, limit: query.limit) { query.matches($0) })),
         ])
     }

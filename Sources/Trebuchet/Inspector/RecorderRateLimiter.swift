@@ -24,7 +24,7 @@ struct RecorderRateLimiter {
     /// The number of times that the budget was used up and calls were omitted.
     private(set) var pauses: UInt64 = 0
     /// Whether the encoded bytes exceed the budget. Until the debt is settled, values are omitted and calls are still recorded.
-    private(set) var isInDebt = false
+    private(set) var isOverBudget = false
 
     init(_ all: Int = RecorderRateLimiter.most) {
         (self.all, left) = (all, all)
@@ -49,7 +49,7 @@ struct RecorderRateLimiter {
         case .updateDelivered, .versionsConflated, .subscriberFellBehind: left -= 1
         case .versionCreated(let version):
             left -= Self.callCost + version.calls.count / 8
-            spend(bytes: version.bytesForReaders)
+            charge(bytes: version.bytesForReaders)
         default: left -= Self.callCost
         }
         var usedUp = UsedUp()
@@ -58,18 +58,18 @@ struct RecorderRateLimiter {
             pauses += 1
             usedUp.events = max(1, Self.window - min(Self.window, now &- began))
         }
-        if bytes < 0, !isInDebt {
-            isInDebt = true
+        if bytes < 0, !isOverBudget {
+            isOverBudget = true
             usedUp.values = max(1, UInt64(min(-bytes / Double(all) * Double(Self.window), 1e10)))
         }
         return usedUp
     }
 
     /// Permits the encoding of values again.
-    mutating func settle() { isInDebt = false }
+    mutating func settle() { isOverBudget = false }
 
     /// Charges the encoding of a state for the inspector. Does not itself stop recording.
-    mutating func spend(bytes count: Int) { bytes -= Double(count) / Self.bytesPerUnit }
+    mutating func charge(bytes count: Int) { bytes -= Double(count) / Self.bytesPerUnit }
 
     mutating func renew() {
         (left, isUsedUp) = (all, false)

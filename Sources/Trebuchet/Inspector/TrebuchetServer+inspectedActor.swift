@@ -13,7 +13,7 @@ struct ActorDetailQuery {
 
     init(_ name: String, _ query: InspectorQuery) throws(InspectorQuery.InvalidQuery) {
         self.name = name
-        versions = try query.number("versions", in: 0...InspectedActor.room) ?? 50
+        versions = try query.number("versions", in: 0...InspectedActor.versionLimit) ?? 50
         wantsEarlier = try query.number("earlier", in: 0...1) == 1
     }
 }
@@ -22,9 +22,9 @@ extension TrebuchetServer {
     /// Returns the details of an actor; nil if it is not active. Never activates one. Takes at most 2 seconds if a reactor or the
     /// actor is blocked.
     func inspectedActor(
-        _ look: ActorDetailQuery, _ recorder: InspectorRecorder
+        _ query: ActorDetailQuery, _ recorder: InspectorRecorder
     ) async throws(TrebuchetError) -> InspectorJSON? {
-        guard let record = directory.record(ActorName(look.name)) else { return nil }
+        guard let record = directory.record(ActorName(query.name)) else { return nil }
         guard record.type.isInspectable else {
             // Its calls are recorded like those of all actors.
             await recorder.startRecording()
@@ -59,13 +59,13 @@ extension TrebuchetServer {
         return .object([
             ("name", .text(record.name)), ("type", .text(record.type.name)),
             ("reactor", .text(reactorName(of: record))), ("onDemand", .flag(record.reservation != nil)),
-            ("placed", .flag(record.isClustered)),
+            ("clustered", .flag(record.isClustered)),
             ("slot", record.isClustered ? .count(ClusterSlot(of: record.name).number) : .null),
             ("persisted", .flag(record.persisted != nil)),
             ("states", .list(description.states.map { Self.json($0, version[$0]) })),
             ("events", .list(description.events.map { .text($0) })),
             ("methods", .list(description.methods.map { Self.json($0) })),
-            ("recorded", actor.map { recorder.versions(of: $0, look) } ?? .null),
+            ("recorded", actor.map { recorder.versions(of: $0, query) } ?? .null),
             ("calls", recorder.calls(of: record.name)),
         ])
     }

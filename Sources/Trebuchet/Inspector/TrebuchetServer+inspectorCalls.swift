@@ -75,19 +75,19 @@ extension TrebuchetServer {
     }
 
     /// Closes a connection; nil if it does not exist any more.
-    func cut(connection number: UInt64, for peer: String) async throws(TrebuchetError) -> InspectorJSON? {
+    func closeConnection(_ number: UInt64, for peer: String) async throws(TrebuchetError) -> InspectorJSON? {
         for shard in shards {
-            let isCut = await Self.query(shard.reactor, timeout: Self.answerTime) { () -> Bool in
+            let isClosed = await Self.query(shard.reactor, timeout: Self.answerTime) { () -> Bool in
                 guard let connection = shard.connections[number] else { return false }
                 connection.close(.policyViolation, reason: "closed by an operator")
                 return true
             }
-            guard let isCut else {
+            guard let isClosed else {
                 throw TrebuchetError(.unavailable, "\(shard.reactor.name) does not respond; it may be blocked")
             }
-            guard isCut else { continue }
+            guard isClosed else { continue }
             context.log("inspector: \(peer) closed connection \(number)")
-            return .object([("cut", .count(number))])
+            return .object([("closed", .count(number))])
         }
         return nil
     }

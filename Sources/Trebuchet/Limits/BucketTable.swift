@@ -1,9 +1,9 @@
 internal import Synchronization
 
-/// Token buckets by party. The cost of a call does not depend on the number of parties. Each call inspects a few other buckets
+/// Token buckets by scope. The cost of a call does not depend on the number of scopes. Each call inspects a few other buckets
 /// and removes those that are full, since a full bucket equals a new one. Pure: the time is a parameter.
 struct BucketTable<QuotaScope: Hashable> {
-    /// One entry: a party with its bucket.
+    /// One entry: a scope with its bucket.
     private struct Slot {
         let scope: QuotaScope
         var bucket: TokenBucket
@@ -49,7 +49,7 @@ struct BucketTable<QuotaScope: Hashable> {
         return wait
     }
 
-    /// Evicts the bucket whose loss changes its party's rate least.
+    /// Evicts the bucket whose loss changes its scope's rate least.
     private mutating func evictOne(at now: UInt64) {
         var (evicted, shortest) = (0, Double.infinity)
         for _ in 0..<min(Self.inspectionsPerEviction, slots.count) {
@@ -79,7 +79,7 @@ struct BucketTable<QuotaScope: Hashable> {
     }
 }
 
-/// Token buckets of parties whose connections may be on several reactors: principals or hosts. Sharded, to keep lock contention
+/// Token buckets of scopes whose connections may be on several reactors: principals or hosts. Sharded, to keep lock contention
 /// between reactors low.
 package final class ShardedBuckets<QuotaScope: Hashable & Sendable>: Sendable {
     /// One shard: a bucket table behind a lock.

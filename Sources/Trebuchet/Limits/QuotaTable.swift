@@ -30,7 +30,7 @@ struct Quota: ~Copyable, Sendable {
     }
 }
 
-/// The quota of one party: a principal or a host with all of its connections.
+/// The quota of one scope: a principal or a host with all of its connections.
 final class ScopedQuota<QuotaScope: Hashable & Sendable>: Sendable {
     let quota: Quota
     private let scope: QuotaScope
@@ -45,10 +45,10 @@ final class ScopedQuota<QuotaScope: Hashable & Sendable>: Sendable {
     deinit { shares.remove(scope) }
 }
 
-/// The quotas of all parties. Users of a quota hold a reference to it, so taking from it needs neither a lock nor a lookup; a
+/// The quotas of all scopes. Users of a quota hold a reference to it, so taking from it needs neither a lock nor a lookup; a
 /// quota without references is freed.
 final class QuotaTable<QuotaScope: Hashable & Sendable>: Sendable {
-    /// A weak reference to the quota of one party.
+    /// A weak reference to the quota of one scope.
     private struct Entry {
         weak var share: ScopedQuota<QuotaScope>?
     }
@@ -58,7 +58,7 @@ final class QuotaTable<QuotaScope: Hashable & Sendable>: Sendable {
 
     init(limit: Int) { self.limit = limit }
 
-    /// The number of parties with a referenced quota.
+    /// The number of scopes with a referenced quota.
     var count: Int { entries.withLock { $0.count } }
 
     func share(of scope: QuotaScope) -> ScopedQuota<QuotaScope> {
@@ -72,7 +72,7 @@ final class QuotaTable<QuotaScope: Hashable & Sendable>: Sendable {
 
     fileprivate func remove(_ scope: QuotaScope) {
         let other: ScopedQuota<QuotaScope>? = entries.withLock { entries in
-            // Another thread may have created a new share for the party during this deinit.
+            // Another thread may have created a new share for the scope during this deinit.
             if let other = entries[scope]?.share { return other }
             entries[scope] = nil
             return nil

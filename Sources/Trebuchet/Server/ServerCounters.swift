@@ -13,7 +13,7 @@ package struct ServerCounters: Codable, Sendable, Equatable {
     /// The number of timers on the server's reactors, including those of clients in the same process.
     package var timers = 0
     /// The number of recorded responses of `@Idempotent` calls.
-    package var keptAnswers = 0
+    package var recordedResponses = 0
     package var actorsOnDemand = 0
     /// The number of actors that are being activated or loaded.
     package var activations = 0
@@ -45,7 +45,7 @@ extension TrebuchetServer {
             sum.broadcasters += part.broadcasters
             sum.timers += part.timers
         }
-        sum.keptAnswers = rememberedAnswerCount
+        sum.recordedResponses = rememberedAnswerCount
         sum.actorsOnDemand = context.shares.count(.actorsOnDemand)
         sum.activations = context.directory.activatingCount
         return sum

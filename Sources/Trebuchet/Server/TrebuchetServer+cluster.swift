@@ -103,9 +103,9 @@ extension TrebuchetServer {
         if !inOrder { await release(directory.clusteredActors(in: slot).records, inOrder: false) }
         // Calls admitted before the slot was released have started after this.
         for shard in shards { await shard.reactor.perform {} }
-        let (_, making, leaving) = directory.clusteredActors(in: slot)
+        let (_, making, deactivating) = directory.clusteredActors(in: slot)
         for task in making { _ = await task.result }
-        if inOrder { for task in leaving { await task.value } }
+        if inOrder { for task in deactivating { await task.value } }
         await release(directory.clusteredActors(in: slot).records, inOrder: inOrder)
     }
 

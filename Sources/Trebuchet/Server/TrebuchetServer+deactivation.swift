@@ -61,7 +61,7 @@ extension TrebuchetServer {
                 shard.idleWatch = IdleActorTracker()
             }
         }
-        let (records, leaving) = context.directory.onDemand
+        let (records, deactivating) = context.directory.onDemand
         await withTaskGroup(of: Void.self) { group in
             for record in records where record.hasDeactivation && !record.actorInstance.isDeactivated {
                 let loop = record.home?.reactor ?? shards[0].reactor
@@ -75,7 +75,7 @@ extension TrebuchetServer {
                     }
                 }
             }
-            for task in leaving {
+            for task in deactivating {
                 group.addTask { [reactor = shards[0].reactor] in
                     try? await TimeLimit.run(ServerShard.deactivation, on: reactor) { await task.value }
                 }

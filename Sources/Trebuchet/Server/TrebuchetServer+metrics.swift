@@ -49,9 +49,9 @@ extension TrebuchetServer {
             list.now.callsWaiting += part.waiting
             list.now.reactors.append(part.reactor)
         }
-        let rare = context.events.rareCounts
-        list.counts.addRejections(rare.limits)
-        list.refusals = rare.refusals
+        let rejections = context.events.rejectionCounts
+        list.counts.addRejections(rejections.limits)
+        list.refusals = rejections.refusals
         list.now.isReady = await isReady
         list.now.streams = context.shares.count(.streams)
         list.now.actors = actorCount
@@ -64,7 +64,7 @@ extension TrebuchetServer {
             let (acquired, lost) = nodes.watch.counts
             list.now.cluster = MetricList.Cluster(
                 slots: nodes.member.slotCount, nodes: nodes.member.liveNodes.count,
-                isEngineThere: nodes.member.trouble == nil, acquiredSlots: acquired, lost: lost)
+                isEngineThere: nodes.member.engineError == nil, acquiredSlots: acquired, lost: lost)
         }
         return list
     }

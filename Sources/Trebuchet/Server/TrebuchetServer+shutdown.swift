@@ -119,7 +119,7 @@ extension TrebuchetServer {
     package func cut() async {
         let listener = stopListener()
         // First of all: other nodes must not observe the teardown.
-        context.nodes?.mute()
+        context.nodes?.stopExchange()
         await Task {
             await listener?.stopAccepting()
             await listener?.endPages(within: .zero)

@@ -127,14 +127,14 @@ public final class TrebuchetServer: Sendable {
         }
         let own = LoopbackClients(shards)
         self.own = own
-        parts.directory.reach { own.route(to: $0) }
+        parts.directory.setResolver { own.route(to: $0) }
         if let cluster { Self.join(cluster, parts, shards) }
     }
 
     deinit { releaseReferences() }
 
     func releaseReferences() {
-        context.directory.reach(by: nil)
+        context.directory.setResolver(nil)
         own.close()
         context.nodes?.stop()
         context.hosting.close()

@@ -50,7 +50,7 @@ struct MemoryPage: Sendable {
 /// SHA-256 in base64.
 enum ContentHash {
     static func base64(_ bytes: [UInt8]) -> String {
-        precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")
+        precondition(OpenSSL.isInitialized, "OpenSSL initialization failed")
         var digest = [UInt8](repeating: 0, count: 32)
         var size: UInt32 = 0
         let status = EVP_Digest(bytes, bytes.count, &digest, &size, EVP_sha256(), nil)

@@ -123,7 +123,7 @@ struct PageFolder: Sendable {
         let handle = Self.handle(relative, in: root)
         guard handle >= 0 else { return Self.failure }
         var status = stat()
-        guard fstat(handle, &status) == 0, lies(handle, in: root) else {
+        guard fstat(handle, &status) == 0, isInside(handle, in: root) else {
             close(handle)
             return .nothing
         }
@@ -143,7 +143,7 @@ struct PageFolder: Sendable {
         let handle = Self.handle(name, in: folder)
         guard handle >= 0 else { return Self.failure }
         var status = stat()
-        guard fstat(handle, &status) == 0, status.st_mode & S_IFMT == S_IFREG, lies(handle, in: root) else {
+        guard fstat(handle, &status) == 0, status.st_mode & S_IFMT == S_IFREG, isInside(handle, in: root) else {
             close(handle)
             return .nothing
         }
@@ -161,7 +161,7 @@ struct PageFolder: Sendable {
 
     /// Returns whether the real path of the file is in the folder and not hidden there. Names that begin with two dots belong
     /// to mounted volumes, as `..data` of Kubernetes.
-    private func lies(_ handle: Int32, in root: Int32) -> Bool {
+    private func isInside(_ handle: Int32, in root: Int32) -> Bool {
         guard let path = Self.realPath(of: handle), let rootPath = Self.realPath(of: root) else { return false }
         if path == rootPath { return true }
         let prefix = rootPath.last == UInt8(ascii: "/") ? rootPath : rootPath + [UInt8(ascii: "/")]

@@ -5,7 +5,7 @@ struct PagePath: Equatable {
         /// A percent sign without two hexadecimal digits.
         case malformed
         /// A part is `..`, empty, or contains a slash, a backslash or a control character.
-        case strange
+        case invalidPart
         /// A part begins with a dot.
         case hidden
     }
@@ -18,7 +18,7 @@ struct PagePath: Equatable {
     /// - Parameter path: the percent-encoded path without the query.
     init(_ path: String, showsDotFiles: Bool = false) throws(InvalidPath) {
         let bytes = Array(path.utf8)
-        guard bytes.first == UInt8(ascii: "/") else { throw .strange }
+        guard bytes.first == UInt8(ascii: "/") else { throw .invalidPart }
         isFolder = bytes.last == UInt8(ascii: "/")
         var parts: [[UInt8]] = []
         let inner = bytes.dropFirst().dropLast(isFolder && bytes.count > 1 ? 1 : 0)
@@ -43,7 +43,7 @@ struct PagePath: Equatable {
         let part = try decode(encoded)
         guard !part.isEmpty, part != Array(".".utf8), part != Array("..".utf8),
             part.allSatisfy({ $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "\\") })
-        else { throw .strange }
+        else { throw .invalidPart }
         guard showsDotFiles || part[0] != UInt8(ascii: ".") else { throw .hidden }
         return part
     }

@@ -39,7 +39,7 @@ public final class OTLPExporter: ServerEventHandler {
     private struct State {
         var spans: [TraceSpan] = []
         /// The number of spans in the batch that is being sent.
-        var onTheWay = 0
+        var sendingCount = 0
         var hasFailed = false
         var isSending = false
         var left = 0
@@ -77,9 +77,9 @@ public final class OTLPExporter: ServerEventHandler {
         log: @escaping @Sendable (String) -> Void
     ) throws(TransportError) {
         do throws(FetchError) {
-            let address = try HTTPEndpoint(url, plainAnywhere: true)
+            let address = try HTTPEndpoint(url, allowsPlaintext: true)
             let root = url.hasSuffix("/") ? String(url.dropLast()) : url
-            self.address = address.isRoot ? try HTTPEndpoint(root + "/v1/traces", plainAnywhere: true) : address
+            self.address = address.isRoot ? try HTTPEndpoint(root + "/v1/traces", allowsPlaintext: true) : address
         } catch {
             throw TransportError(.addressInvalid, error.description)
         }
@@ -90,7 +90,7 @@ public final class OTLPExporter: ServerEventHandler {
     }
 
     /// The numbers of spans that the collector accepted and that were dropped.
-    public var counts: (sent: Int, leftOut: Int) { state.withLock { ($0.sent, $0.left) } }
+    public var counts: (sent: Int, dropped: Int) { state.withLock { ($0.sent, $0.left) } }
 
     /// Receives an event from the server that the exporter was added to.
     public func handle(_ event: ServerEvent) {
@@ -139,8 +139,8 @@ public final class OTLPExporter: ServerEventHandler {
     private func abandonFlush(_ number: Int) {
         let (waiting, unreported) = state.withLock { state -> (CheckedContinuation<Void, Never>?, Int) in
             guard let waiting = state.waiting.removeValue(forKey: number) else { return (nil, 0) }
-            let lost = state.spans.count + state.onTheWay
-            (state.spans, state.onTheWay) = ([], 0)
+            let lost = state.spans.count + state.sendingCount
+            (state.spans, state.sendingCount) = ([], 0)
             state.left += lost
             defer { state.unreported = 0 }
             return (waiting, state.unreported + lost)
@@ -158,7 +158,7 @@ public final class OTLPExporter: ServerEventHandler {
             let spans = state.withLock { state in
                 let spans = Array(state.spans.prefix(Self.batch))
                 state.spans.removeFirst(spans.count)
-                state.onTheWay = spans.count
+                state.sendingCount = spans.count
                 return spans
             }
             if !spans.isEmpty { await send(spans) }
@@ -203,8 +203,8 @@ public final class OTLPExporter: ServerEventHandler {
             defer { state.unreported = 0 }
             state.hasFailed = problem != nil
             // The count is 0 if a `flush` timed out meanwhile.
-            let count = state.onTheWay
-            state.onTheWay = 0
+            let count = state.sendingCount
+            state.sendingCount = 0
             guard problem != nil else {
                 state.sent += count
                 return state.unreported
@@ -224,6 +224,6 @@ public final class OTLPExporter: ServerEventHandler {
     private func logDroppedSpans(_ count: Int, _ reason: String) {
         guard count > 0 else { return }
         let spans = count == 1 ? "1 span was" : "\(count) spans were"
-        log("\(spans) not sent to \(address.shown): \(LogLine.of(reason))")
+        log("\(spans) not sent to \(address.withoutQuery): \(LogLine.of(reason))")
     }
 }

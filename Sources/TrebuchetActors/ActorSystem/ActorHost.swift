@@ -6,7 +6,7 @@ package protocol ActorHost: AnyObject, Sendable {
     func actor(_ name: ActorName) -> (any DistributedActor)?
     /// Returns whether the instance with this name can be deactivated and activated again, on this node or another one. References to
     /// such an actor hold only its name.
-    func mayGo(_ name: ActorName) -> Bool
+    func mayDeactivate(_ name: ActorName) -> Bool
     /// Returns the route to an actor with this name, on this node or another one; nil after the server was released.
     func route(to name: String) -> (any RemoteServer)?
     /// Returns a reference to an actor that lives in the client whose message is being decoded.

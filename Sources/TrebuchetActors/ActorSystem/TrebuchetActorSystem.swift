@@ -142,7 +142,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         reportUse(of: id)
         let name = ActorName(id.id)
         // A received reference is called on behalf of the caller, who may have no permission to call other actors by name.
-        if case .received = id.route {} else if weakHost?.mayGo(name) == true { return nil }
+        if case .received = id.route {} else if weakHost?.mayDeactivate(name) == true { return nil }
         let found = locals.actor(name) ?? weakHost?.actor(name)
         guard let found else { return nil }
         guard let actor = found as? Act else {

@@ -45,7 +45,7 @@ package struct CallFailure {
     }
 
     /// Returns this failure, or a shortened one if it exceeds the client's message limit.
-    package func fitting(_ largestMessage: Int) -> CallFailure {
+    package func truncated(_ largestMessage: Int) -> CallFailure {
         // One character may take six bytes in JSON.
         let count =
             256 + 6 * (code.rawValue.utf8.count + message.utf8.count + (type?.utf8.count ?? 0)) + (data?.count ?? 0)

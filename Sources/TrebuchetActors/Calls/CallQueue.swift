@@ -32,7 +32,7 @@ package protocol CallQueueOwner: AnyObject {
     /// Reports that a call has ended in the queue's task.
     func didRun(_ call: borrowing QueuedCall, _ outcome: CallOutcome)
     /// Reports that a call has ended in the queue's task, and that its response waits; ``respond(to:_:)`` follows.
-    func didHold(_ call: borrowing QueuedCall)
+    func didWaitForCommit(_ call: borrowing QueuedCall)
     /// Sends the response of a call that has waited.
     func respond(to call: borrowing QueuedCall, _ outcome: CallOutcome)
     /// Detaches a call that has suspended or needs a separate task. Returns the object that represents the call from now on and
@@ -177,7 +177,7 @@ package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
             respond = completion
         } else {
             current = nil
-            call.owner.didHold(call)
+            call.owner.didWaitForCommit(call)
             respond = { call.owner.respond(to: call, $0) }
         }
         gate.hold(

@@ -42,9 +42,9 @@ package final class ResponseGate: @unchecked Sendable {
         (isOpen, self.error) = (true, error)
         timer?.timer.cancel()
         timer = nil
-        let held = entries
+        let waiting = entries
         entries = []
-        for entry in held { send(entry) }
+        for entry in waiting { send(entry) }
     }
 
     private func send(_ entry: Entry) {
@@ -64,9 +64,9 @@ package final class ResponseGate: @unchecked Sendable {
     private func timeOut() {
         timer = nil
         let now = MonotonicClock.now
-        let held = entries
-        entries = held.filter { $0.deadline > now }
-        for entry in held where entry.deadline <= now {
+        let waiting = entries
+        entries = waiting.filter { $0.deadline > now }
+        for entry in waiting where entry.deadline <= now {
             entry.respond(.failure(TrebuchetError(.timeout, "the call took longer than \(entry.limit)")))
         }
         if let next = entries.lazy.map(\.deadline).min() { watch(next) }

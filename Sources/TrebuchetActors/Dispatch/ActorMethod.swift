@@ -33,7 +33,7 @@ package final class ActorMethod: Sendable {
     ) {
         self.name = name
         row = MethodHistogramIndex.registerMethod(name, of: type)
-        label = .immortal("\(actor).\(name)")
+        label = .permanent("\(actor).\(name)")
         self.index = index
         self.arguments = arguments
         self.generics = generics

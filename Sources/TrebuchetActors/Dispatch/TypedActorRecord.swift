@@ -87,13 +87,13 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
 
     override func checkIdle(discarding: Bool, _ body: @escaping @Sendable (Bool) -> Void) {
         guard let actor = strongActor ?? referred else { return body(true) }
-        let (table, isKept) = (table, persisted != nil)
+        let (table, isPersisted) = (table, persisted != nil)
         let canDeactivate: @Sendable (isolated A) -> Bool = { actor in
             table.streams.allSatisfy { stream in
                 let usage = stream.usage(actor)
                 // A state declared as persisted is not persisted at a server without a store.
-                let mayGo = !usage.hasChanged || isKept && stream.persistence != nil || discarding
-                return !usage.isObserved && mayGo
+                let mayDeactivate = !usage.hasChanged || isPersisted && stream.persistence != nil || discarding
+                return !usage.isObserved && mayDeactivate
             }
         }
         guard let home else {

@@ -9,7 +9,7 @@ package final class EventBus: Sendable {
     /// The sampling of calls without a trace.
     package let sampling = TraceSampling()
     /// Counters of rare events on threads other than those of reactors.
-    private let rare = Mutex<(refusals: [Int: UInt64], limits: [String: UInt64])>(([:], [:]))
+    private let rejections = Mutex<(refusals: [Int: UInt64], limits: [String: UInt64])>(([:], [:]))
 
     /// The call whose method runs now. Set only while an event handler exists.
     @TaskLocal static var running: ObservedCall?
@@ -70,12 +70,12 @@ package final class EventBus: Sendable {
     // MARK: Counting off the reactors
 
     /// Counts a rejection with an HTTP status.
-    package func countRejection(status: Int) { rare.withLock { $0.refusals[status, default: 0] += 1 } }
+    package func countRejection(status: Int) { rejections.withLock { $0.refusals[status, default: 0] += 1 } }
 
     /// Counts a rejection by a limit, like `ShardMetrics.countRefusal(by:)`, on any thread.
-    package func countRejection(limit: String) { rare.withLock { $0.limits[limit, default: 0] += 1 } }
+    package func countRejection(limit: String) { rejections.withLock { $0.limits[limit, default: 0] += 1 } }
 
-    package var rareCounts: (refusals: [Int: UInt64], limits: [String: UInt64]) { rare.withLock { $0 } }
+    package var rejectionCounts: (refusals: [Int: UInt64], limits: [String: UInt64]) { rejections.withLock { $0 } }
 }
 
 /// The calls that have changed the next version of a state: each once, in the order of their first change.

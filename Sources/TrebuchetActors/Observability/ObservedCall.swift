@@ -15,7 +15,7 @@ package final class ObservedCall: Sendable {
     /// The wall-clock time of the start, for its span.
     private let beganAt: UInt64
     /// The time at which the method had returned and its response started to wait for the store; 0 if it does not wait.
-    private let ran = Atomic<UInt64>(0)
+    private let executedAt = Atomic<UInt64>(0)
 
     /// Set after the call was answered or abandoned.
     private let over = Atomic<Bool>(false)
@@ -51,7 +51,7 @@ package final class ObservedCall: Sendable {
 
     /// Records that the method has returned and its response waits for a store write.
     func waitsForStore() {
-        if trace?.isSampled == true { ran.store(MonotonicClock.now, ordering: .relaxed) }
+        if trace?.isSampled == true { executedAt.store(MonotonicClock.now, ordering: .relaxed) }
     }
 
     /// Whether the call has ended. Later work of tasks that it started belongs neither to the call nor to its trace.
@@ -79,13 +79,14 @@ package final class ObservedCall: Sendable {
         }
         guard let trace, trace.isSampled, events.isEnabled(for: .spans) else { return }
         let code = error.map { "\($0)" }
-        let ran = ran.load(ordering: .relaxed)
-        if ran != 0 {
+        let executedAt = executedAt.load(ordering: .relaxed)
+        if executedAt != 0 {
             events.emit(
                 .spanEnded(
                     TraceSpan(
-                        .storeWrite(actor: call.actor), trace.child, of: trace.span, beganAt: beganAt &+ (ran &- began),
-                        duration: now &- ran, error: code)))
+                        .storeWrite(actor: call.actor), trace.child, of: trace.span,
+                        beganAt: beganAt &+ (executedAt &- began),
+                        duration: now &- executedAt, error: code)))
         }
         events.emit(
             .spanEnded(

@@ -15,7 +15,7 @@ package protocol CallResponder: AnyObject {
 
 /// A call that has run in place. Its response may wait until its changes are written.
 package struct ResponseAwaitingCommit {
-    let answerer: any CallResponder
+    let responder: any CallResponder
     package let weight: Int
     /// The deadline in nanoseconds of the reactor's clock.
     let deadline: UInt64
@@ -27,12 +27,12 @@ package struct ResponseAwaitingCommit {
     package let observedCall: ObservedCall?
 
     package init(
-        _ answerer: any CallResponder, weight: Int, deadline: UInt64, limit: Duration,
+        _ responder: any CallResponder, weight: Int, deadline: UInt64, limit: Duration,
         row: Int = TimedOperation.otherCalls.rawValue, began: UInt64 = 0, observedCall: ObservedCall? = nil
     ) {
         (self.row, self.began) = (row, began)
         self.observedCall = observedCall
-        self.answerer = answerer
+        self.responder = responder
         self.weight = weight
         self.deadline = deadline
         self.limit = limit
@@ -102,7 +102,7 @@ final class CommitGate {
             guard !entry.isAnswered else { continue }
             let callID = UnsafeRawBufferPointer(rebasing: bytes.bytes[offset..<result])
             let error: (any Error)? = failure ?? (entry.error < 0 ? nil : errors[Int(entry.error)])
-            entry.call.answerer.answer(
+            entry.call.responder.answer(
                 callID, error.map { .failure($0) } ?? .success(.init(rebasing: bytes.bytes[result..<end])),
                 of: entry.call)
         }
@@ -174,7 +174,7 @@ final class CommitGate {
         if answered.count * 2 > entries.count || answered.bytes * 2 > bytes.count { compact() }
         // An answered client may immediately send another call that is stored here.
         for (call, id) in late {
-            id.withUnsafeBytes { call.answerer.answer($0, .failure(error(call)), of: call) }
+            id.withUnsafeBytes { call.responder.answer($0, .failure(error(call)), of: call) }
         }
     }
 

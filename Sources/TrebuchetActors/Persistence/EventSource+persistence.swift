@@ -53,8 +53,8 @@ extension EventSource {
         }
         captured = last
         // If some are missing, subscribers detect the gap.
-        let unshown = Array(recent.updates(since: writtenNumber) ?? recent.retainedUpdates)
-        persister.publishAfterWrite(while: nil) { [weak self] in self?.publishWritten(unshown, through: last) }
+        let unpublished = Array(recent.updates(since: writtenNumber) ?? recent.retainedUpdates)
+        persister.publishAfterWrite(while: nil) { [weak self] in self?.publishWritten(unpublished, through: last) }
         return found
     }
 

@@ -22,7 +22,7 @@ package struct MemoryLog {
     package var bytes: Int { entries.reduce(snapshot?.bytes.count ?? 0) { $0 + $1.bytes.count } }
 
     /// The parts of an incomplete snapshot.
-    package var partsToCome: [(index: Int, number: UInt64, bytes: [UInt8])] {
+    package var futureParts: [(index: Int, number: UInt64, bytes: [UInt8])] {
         parts.bytes.sorted { $0.key < $1.key }.map { ($0.key, parts.number, $0.value) }
     }
 

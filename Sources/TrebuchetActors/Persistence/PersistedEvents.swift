@@ -67,12 +67,12 @@ final class PersistedEvents: @unchecked Sendable {
         writes += captured.entries.map { .append($0, key) }
         count += captured.entries.count
         byteCount += captured.entries.reduce(0) { $0 + $1.bytes.count }
-        if let forgetting = forgetting(source) { writes.append(forgetting) }
+        if let trimmingSnapshot = trimmingSnapshot(source) { writes.append(trimmingSnapshot) }
         return writes
     }
 
     /// Returns the snapshot that removes old events, if there are too many.
-    private func forgetting(_ source: EventSource) -> StateWrite? {
+    private func trimmingSnapshot(_ source: EventSource) -> StateWrite? {
         let retained = source.retainedEvents(most: keeping)
         guard let first = retained.first,
             count > retained.count + max(Self.leastForgotten, retained.count / 4)

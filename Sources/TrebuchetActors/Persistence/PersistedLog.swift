@@ -8,10 +8,10 @@ internal import TrebuchetWire
 /// `@unchecked Sendable`: accessed only on the reactor of its actor.
 final class PersistedLog: @unchecked Sendable {
     /// The size of changes below which no snapshot is written, because it would cost more than it saves.
-    private static let leastOutweighing = 64 << 10
+    private static let minimumEntryBytes = 64 << 10
     /// The maximum ratio of changes to value. The cost of a write is the size of the value, and the cost of a read is the size
     /// of the changes.
-    private static let outweighing = 2
+    private static let entryRatio = 2
     /// The size of the slices of a snapshot.
     static let sliceBytes = 256 << 10
 
@@ -98,12 +98,12 @@ final class PersistedLog: @unchecked Sendable {
     // MARK: A new snapshot
 
     /// Returns a copy of the current value for a snapshot, if the changes since the last one outweigh it.
-    func copyIfOutweighed() -> (copy: StateCopy, slices: SnapshotSlices)? {
-        guard isBegun, slices == nil, entryBytes > max(Self.leastOutweighing, Self.outweighing * snapshotBytes),
+    func copyIfSnapshotDue() -> (copy: StateCopy, slices: SnapshotSlices)? {
+        guard isBegun, slices == nil, entryBytes > max(Self.minimumEntryBytes, Self.entryRatio * snapshotBytes),
             let source,
             let copy = source.copy()
         else { return nil }
-        let created = SnapshotSlices(number: source.version, behind: entryBytes)
+        let created = SnapshotSlices(number: source.version, replacing: entryBytes)
         slices = created
         return (copy, created)
     }
@@ -131,7 +131,7 @@ final class PersistedLog: @unchecked Sendable {
         case .last(let bytes, let parts):
             self.slices = nil
             snapshotBytes = slices.byteCount
-            entryBytes -= slices.outweighing
+            entryBytes -= slices.replacedBytes
             let snapshot = LogSnapshot(epoch: source.epoch, version: slices.number, partCount: parts, bytes: bytes)
             return .snapshot(snapshot, key)
         }
@@ -154,13 +154,13 @@ final class SnapshotSlices: @unchecked Sendable {
     /// The number of its version.
     let number: UInt64
     /// The size of the changes that it replaces in bytes.
-    let outweighing: Int
+    let replacedBytes: Int
     private var bytes: [UInt8]?
     private var parts = 0
 
-    init(number: UInt64, behind outweighing: Int) {
+    init(number: UInt64, replacing replacedBytes: Int) {
         self.number = number
-        self.outweighing = outweighing
+        self.replacedBytes = replacedBytes
     }
 
     var isReady: Bool { bytes != nil }

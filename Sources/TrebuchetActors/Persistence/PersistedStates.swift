@@ -105,7 +105,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
             refusal = nil
             outcome = .failure(refused)
         }
-        if isRetired || isPersisted { return call.answerer.answer(callID, outcome, of: call) }
+        if isRetired || isPersisted { return call.responder.answer(callID, outcome, of: call) }
         if hasChanged {
             writer.deferResponse(call, callID, outcome, in: &next.calls)
             // After a failure, this call triggers a retry.
@@ -215,7 +215,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
         current = next
         next = WriteBarrier()
         if handoffState?.hasMore == true { didChange() }
-        for log in logs { writer.copyIfOutweighed(log, of: self) }
+        for log in logs { writer.copyIfSnapshotDue(log, of: self) }
         return owned(writes + recordCalls() + (nextSlices(&slices) ?? []))
     }
 

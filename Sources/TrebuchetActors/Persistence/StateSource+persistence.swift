@@ -86,7 +86,7 @@ extension StateSource {
         (captured, isInLog) = (version, true)
         let broadcasters = current
         if !broadcasters.isEmpty {
-            let updates = unshown
+            let updates = unpublished
             persistence.publishAfterWrite(while: nil) { [version = version, weak self] in
                 self?.visibleVersion = version
                 for update in updates { for broadcaster in broadcasters { broadcaster.send(.update(update)) } }
@@ -94,8 +94,8 @@ extension StateSource {
         } else {
             visibleVersion = version
         }
-        if let feed = feeding(filters.current) { persistence.publishAfterWrite(while: nil, feed) }
-        forgetWhatIsNotUsed(isObserved: !broadcasters.isEmpty || isRetained)
+        if let feed = makeFilterUpdate(filters.current) { persistence.publishAfterWrite(while: nil, feed) }
+        releaseUnused(isObserved: !broadcasters.isEmpty || isRetained)
         return capture
     }
 
@@ -107,7 +107,7 @@ extension StateSource {
     }
 
     /// The updates that subscribers have not received: at least the newest.
-    private var unshown: [StateUpdate] {
+    private var unpublished: [StateUpdate] {
         guard let newest = recent.newest else { return [] }
         // The last update with its value, if that was encoded.
         return (recent.updates(since: visibleVersion)?.dropLast() ?? []) + [newest]
@@ -150,7 +150,7 @@ extension StateSource {
     }
 
     /// Releases the text of the newest version, unless the next version is compared with it or there are subscribers.
-    private func forgetWhatIsNotUsed(isObserved: Bool) {
+    private func releaseUnused(isObserved: Bool) {
         guard !isObserved else { return }
         if takeChanges != nil {
             recent.newest = recent.newest?.withoutSnapshot

@@ -11,7 +11,7 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     /// The size of snapshot slices in one write with other changes, in bytes.
     private static let slicesPerWrite = 1 << 20
     /// The maximum number of recorded responses that one write deletes.
-    private static let forgottenAtOnce = 1_000
+    private static let evictionBatch = 1_000
     /// The maximum number of expired responses that wait for separate deletion. Further ones remain in the store until their
     /// log is compacted.
     package static let maximumOverdueWrites = 65_536
@@ -221,7 +221,7 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     package func endCalls(_ error: TrebuchetError, of isAffected: (any CallResponder) -> Bool) {
         for states in changed + writing + failed {
             for responses in [states.current.calls, states.next.calls] {
-                responses?.answerEntries(where: { isAffected($0.answerer) }) { _ in error }
+                responses?.answerEntries(where: { isAffected($0.responder) }) { _ in error }
             }
         }
     }
@@ -230,8 +230,8 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
 
     /// Starts a snapshot of a log, encoded on another thread, if its changes outweigh the last one. One at a time, because its
     /// memory is not counted.
-    func copyIfOutweighed(_ log: PersistedLog, of states: PersistedStates) {
-        guard !isCopying, !isAbandoned, let (copy, slices) = log.copyIfOutweighed() else { return }
+    func copyIfSnapshotDue(_ log: PersistedLog, of states: PersistedStates) {
+        guard !isCopying, !isAbandoned, let (copy, slices) = log.copyIfSnapshotDue() else { return }
         isCopying = true
         let (coder, reactor, stateSize) = (states.home.newCoder(writing: .milliseconds), reactor, stateSize)
         Task.detached(priority: .utility) {
@@ -254,7 +254,7 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
         if partitions != nil {
             // If the store deletes more slowly than responses expire, they remain in the store rather than in this server's
             // memory.
-            for _ in 0..<Self.forgottenAtOnce {
+            for _ in 0..<Self.evictionBatch {
                 guard expiryCount > Self.maximumOverdueWrites,
                     expiries[firstExpiry + Self.maximumOverdueWrites].time <= now
                 else {
@@ -334,7 +334,7 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     private func forgotten() -> [StateWrite] {
         var writes: [StateWrite] = []
         let now = reactor.now
-        while writes.count < Self.forgottenAtOnce, firstExpiry < expiries.count, expiries[firstExpiry].time <= now {
+        while writes.count < Self.evictionBatch, firstExpiry < expiries.count, expiries[firstExpiry].time <= now {
             writes.append(.delete(removeFirstExpired()))
         }
         scheduleExpiry()

@@ -76,8 +76,8 @@ extension Broadcaster {
     /// Returns whether a subscriber needs the whole value of a version that came without it, and the value has to be requested
     /// from the source.
     func needsSnapshot(_ newest: StateUpdate) -> Bool {
-        let comesAtOnce = shard.isHome(of: producer) && producer.sendsImmediately
-        guard newest.current == nil, !producer.requestsCurrentValue, !comesAtOnce else { return false }
+        let isImmediate = shard.isHome(of: producer) && producer.sendsImmediately
+        guard newest.current == nil, !producer.requestsCurrentValue, !isImmediate else { return false }
         return subscriptions.contains { subscription in
             let sent = subscription.sent
             guard sent < newest.sequence, suffix(of: newest, for: subscription) == nil else { return false }

@@ -49,7 +49,7 @@ package final class Broadcaster: @unchecked Sendable {
     /// Set until a requested whole value has arrived.
     var awaitsSnapshot = false
     /// Set with the first event of the source.
-    private var isFed = false
+    private var hasReceivedEvent = false
     /// Set when the source must not send any more. Guarded by the producer's lock, because producer and broadcaster live on
     /// different reactors.
     var isDetached = false
@@ -70,7 +70,7 @@ package final class Broadcaster: @unchecked Sendable {
     package var newestSequence: UInt64 { recent.newest?.sequence ?? 0 }
 
     /// Whether the broadcaster waits for no value of the source.
-    package var isUpToDate: Bool { end != nil || isFed && !awaitsSnapshot }
+    package var isUpToDate: Bool { end != nil || hasReceivedEvent && !awaitsSnapshot }
 
     /// Whether a pass has served a part of the subscribers and continues in later turns.
     var isUnderWay: Bool { servedFromIndex != nil }
@@ -91,7 +91,7 @@ package final class Broadcaster: @unchecked Sendable {
         // All connections belong to the same server.
         let connection = subscriptions.first { !$0.subscriber.isLocal }?.subscriber
         let readers = connection?.isAwaited == true ? subscriptions.map(\.subscriber) : []
-        isFed = true
+        hasReceivedEvent = true
         handle(event)
         guard isUpToDate else { return }
         for reader in readers { reader.streamDidCatchUp() }
@@ -115,7 +115,7 @@ package final class Broadcaster: @unchecked Sendable {
             awaitsSnapshot = false
             // The current value of a filter is for the subscribers that have requested it. Others have received it, or receive
             // it when it is due.
-            guard !producer.requestsCurrentValue else { return serveNewcomers(update) }
+            guard !producer.requestsCurrentValue else { return serveNewSubscribers(update) }
             if update.sequence >= newestSequence {
                 recent.newest = update
             } else if recent.updates(since: update.sequence) == nil {
@@ -206,7 +206,7 @@ package final class Broadcaster: @unchecked Sendable {
             shard.counts.count(.versionsSkipped, repeated.skipped)
             guard subscription.countsDeliveries else { return }
             shard.counts.count(.patchesDelivered, repeated.patches)
-            shard.counts.count(.wholesDelivered, repeated.wholes)
+            shard.counts.count(.wholesDelivered, repeated.wholeValues)
             shard.counts.count(.eventsDelivered, repeated.events)
         case .cacheable:
             let before = sends
@@ -266,7 +266,7 @@ package final class Broadcaster: @unchecked Sendable {
         requestSnapshot()
     }
 
-    private func serveNewcomers(_ update: StateUpdate) {
+    private func serveNewSubscribers(_ update: StateUpdate) {
         let served = newSubscriptions
         newSubscriptions = [:]
         for (subscription, sent) in served.values {

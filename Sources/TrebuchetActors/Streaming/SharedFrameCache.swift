@@ -19,7 +19,7 @@ package final class SharedFrameCache {
         /// The number of skipped versions.
         var skipped: UInt64 = 0
 
-        var wholes: UInt64 { messages &- patches &- events }
+        var wholeValues: UInt64 { messages &- patches &- events }
 
         @inline(__always)
         mutating func recordSend(isPatch: Bool, isEvent: Bool, _ count: Int) {

@@ -42,7 +42,7 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
     let commonFrames = SharedFrameCache()
     private var broadcasters: [ObjectIdentifier: Broadcaster] = [:]
     private var isQueued = false
-    private var isGoingOn = false
+    private var isContinuationQueued = false
     /// Set while subscribers wait for a version that others received in an earlier turn.
     private var isSending = false
     /// Whether a state has changed and a subscriber has not received it. Atomic for the reason given for the atomics of
@@ -152,7 +152,7 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
                 if index == 1 { start = now }
                 if now &- start > Self.publicationTime {
                     markedSources.insert(contentsOf: sources[index...], at: 0)
-                    goOnInNextTurn()
+                    continueInNextTurn()
                     break
                 }
             }
@@ -167,13 +167,13 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
     }
 
     package func endOfTurn() {
-        if isSending, eagerBytes <= 0, publicationWaiters.isEmpty { publishWhatRests() } else { publishMarked() }
+        if isSending, eagerBytes <= 0, publicationWaiters.isEmpty { publishRemaining() } else { publishMarked() }
         let hasReachedAll = flush()
         isQueued = false
         isSending = !markedBroadcasters.isEmpty
         turnsOfSending += 1
         if hasReachedAll || !isSending { refillBudget() }
-        if isSending || !markedSources.isEmpty { goOnInNextTurn() }
+        if isSending || !markedSources.isEmpty { continueInNextTurn() }
     }
 
     /// Called after all subscribers were served. Subscribers that already wait for this many versions receive the rest as one.
@@ -188,19 +188,19 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
 
     /// Publishes the changed states, except those whose versions are still being sent: their changes become one version
     /// afterwards.
-    private func publishWhatRests() {
+    private func publishRemaining() {
         var sources: [StreamProducer] = []
         swap(&sources, &markedSources)
         for source in sources where source.isBeingSent { markedSources.append(source) }
         publish(sources.filter { !$0.isBeingSent })
     }
 
-    private func goOnInNextTurn() {
-        guard !isGoingOn else { return }
-        isGoingOn = true
+    private func continueInNextTurn() {
+        guard !isContinuationQueued else { return }
+        isContinuationQueued = true
         // In a later task, so that other input gets its share.
         reactor.execute {
-            self.isGoingOn = false
+            self.isContinuationQueued = false
             self.queue()
         }
     }

@@ -13,7 +13,7 @@ enum AdminCommand {
         ],
         discussion: """
             Connects to the server's admin socket, a Unix socket that only root and the server's user can open, never over the
-            network. 'serve --admin' is another thing: an HTTP endpoint with metrics. Rules do not apply.
+            network. The option 'serve --admin' opens an HTTP endpoint with metrics instead. Rules do not apply.
             Select the server by the file of its --data or by its --admin-socket:
               trebuchet serve --data chat.db
               trebuchet admin collections --data chat.db

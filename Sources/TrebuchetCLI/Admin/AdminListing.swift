@@ -8,7 +8,7 @@ struct AdminListing<Entry: Encodable> {
     static var options: [OptionSpec] {
         AdminClient.options + [
             OptionSpec("--limit", "N", "at most N entries (1000)"),
-            OptionSpec("--after", "NAME", "entries after this one: the last of the previous list"),
+            OptionSpec("--after", "NAME", "entries after this name, such as the last of the previous list"),
             OptionSpec("--json", nil, "print JSON lines instead of a table"),
         ]
     }

@@ -12,14 +12,14 @@ enum DestructiveActionPrompt {
     }
 
     static func requireConfirmation(_ question: String, _ arguments: ParsedArguments) throws {
-        try decide(isSure: arguments.has("--yes"), isTerminal: isatty(STDIN_FILENO) != 0) {
+        try decide(isConfirmed: arguments.has("--yes"), isTerminal: isatty(STDIN_FILENO) != 0) {
             Console.prompt("\(LogLine.of(question)) y/N ")
             return readLine()
         }
     }
 
-    static func decide(isSure: Bool, isTerminal: Bool, _ answer: () -> String?) throws {
-        if isSure { return }
+    static func decide(isConfirmed: Bool, isTerminal: Bool, _ answer: () -> String?) throws {
+        if isConfirmed { return }
         guard isTerminal else {
             throw UsageError("this cannot be undone and standard input is not a terminal; confirm with --yes")
         }

@@ -23,7 +23,7 @@ final class CommandInterruption: Sendable {
         }
     }
 
-    var hasCome: Bool { isSet.load(ordering: .sequentiallyConsistent) }
+    var wasReceived: Bool { isSet.load(ordering: .sequentiallyConsistent) }
 
     /// The status that a shell uses for a program ended by SIGINT.
     static let status: Int32 = 130
@@ -51,7 +51,7 @@ enum DocumentExport {
                 }
             }
         } catch {
-            guard interruption.hasCome else { throw error }
+            guard interruption.wasReceived else { throw error }
             Console.error(
                 "trebuchet admin export: stopped after \(count.counted("document")); the export is incomplete")
             exit(CommandInterruption.status)

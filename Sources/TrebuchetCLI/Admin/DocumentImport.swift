@@ -31,22 +31,22 @@ struct DocumentImport {
             throw UsageError("--replace and --skip cannot be combined")
         }
         let path = arguments.operands.first ?? "-"
-        let lines = try LineReader(path, longest: AdminConnection.maximumLineLength / 2)
+        let lines = try LineReader(path, maximumLength: AdminConnection.maximumLineLength / 2)
         let client = try AdminClient(arguments)
         let interruption = CommandInterruption(client.link)
         var work = DocumentImport(
             client: client, file: path == "-" ? "standard input" : path, replaces: arguments.has("--replace"),
             collection: arguments.string("--into"))
         do {
-            try await work.read(lines) { interruption.hasCome }
+            try await work.read(lines) { interruption.wasReceived }
         } catch {
-            guard interruption.hasCome else {
+            guard interruption.wasReceived else {
                 work.printProgress()
                 throw error
             }
         }
         work.printProgress()
-        guard interruption.hasCome else { return }
+        guard interruption.wasReceived else { return }
         Console.error("trebuchet admin import: interrupted; repeat the command to continue")
         exit(CommandInterruption.status)
     }

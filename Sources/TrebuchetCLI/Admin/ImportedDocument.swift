@@ -31,21 +31,26 @@ struct ImportedDocument {
         switch (collection, line["collection"]) {
         case (let collection?, _): name = collection
         case (nil, .string(let text)?): name = text
-        default: throw wrong("collection", "must be a collection name; or pass --into COLLECTION")
+        default: throw invalidMember("collection", "must be a collection name; or pass --into COLLECTION")
         }
-        guard case .object(let members)? = line["document"] else { throw wrong("document", "must be an object") }
+        guard case .object(let members)? = line["document"] else {
+            throw invalidMember("document", "must be an object")
+        }
         for name in members.names.sorted() where !Self.known.contains(name) {
             let hint = NearestMatch.find(name, in: Self.known).map { "did you mean '\($0)'?" }
-            throw wrong("document.\(name)", "is an unknown member; \(hint ?? "put application data into 'fields'")")
+            throw invalidMember(
+                "document.\(name)", "is an unknown member; \(hint ?? "put application data into 'fields'")")
         }
         guard let id = members["id"].flatMap(AnyDocument.id) else {
-            throw wrong("document.id", "must be a string or an integer")
+            throw invalidMember("document.id", "must be a string or an integer")
         }
-        guard case .object(var fields)? = members["fields"] else { throw wrong("document.fields", "must be an object") }
+        guard case .object(var fields)? = members["fields"] else {
+            throw invalidMember("document.fields", "must be an object")
+        }
         // Readers see the id among the fields; a hand-written line may omit it there.
         if fields["id"] == nil { fields["id"] = members["id"] }
         guard let inFields = fields["id"].flatMap(AnyDocument.id), inFields == id else {
-            throw wrong("document.fields.id", "must be equal to document.id, or absent")
+            throw invalidMember("document.fields.id", "must be equal to document.id, or absent")
         }
         return ExportedDocument(
             collection: name,
@@ -60,7 +65,7 @@ struct ImportedDocument {
         switch members[name] {
         case nil, .null?: return nil
         case .string(let text)?: return text
-        default: throw wrong("document.\(name)", "must be a string: the id of an account")
+        default: throw invalidMember("document.\(name)", "must be a string: the id of an account")
         }
     }
 
@@ -68,11 +73,11 @@ struct ImportedDocument {
         switch members[name] {
         case nil, .null?: return nil
         case .integer(let number)? where number >= 0 && number < 1 << 53: return Int(number)
-        default: throw wrong("document.\(name)", "must be an integer of at least 0")
+        default: throw invalidMember("document.\(name)", "must be an integer of at least 0")
         }
     }
 
-    private func wrong(_ member: String, _ problem: String) -> InvalidMember {
+    private func invalidMember(_ member: String, _ problem: String) -> InvalidMember {
         InvalidMember(description: "\(member): \(problem)", isOfExport: true)
     }
 }

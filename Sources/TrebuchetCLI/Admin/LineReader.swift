@@ -41,15 +41,15 @@ final class LineReader: Sendable {
     }
 
     private let descriptor: Int32
-    private let longest: Int
+    private let maximumLength: Int
     private let contents = Mutex(Contents())
 
     /// - Parameters:
     ///   - path: `-` for standard input.
-    ///   - longest: the maximum length of a line in bytes.
-    init(_ path: String, longest: Int) throws(Failed) {
+    ///   - maximumLength: the maximum length of a line in bytes.
+    init(_ path: String, maximumLength: Int) throws(Failed) {
         descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
-        self.longest = longest
+        self.maximumLength = maximumLength
         guard descriptor >= 0 else { throw Failed(description: "\(path): \(String(cString: strerror(errno)))") }
     }
 
@@ -59,18 +59,18 @@ final class LineReader: Sendable {
     func next(unless isOver: @escaping @Sendable () -> Bool) async throws(Failed) -> [UInt8]? {
         while !isOver() {
             if let line = contents.withLock({ $0.takeLine() }) {
-                guard line.count <= longest else { throw tooLong }
+                guard line.count <= maximumLength else { throw tooLong }
                 return line
             }
             if contents.withLock({ $0.isAtEnd }) { return nil }
-            guard contents.withLock({ $0.unread.count }) <= longest else { throw tooLong }
+            guard contents.withLock({ $0.unread.count }) <= maximumLength else { throw tooLong }
             // Reading may block, so it must not use a thread of the cooperative pool.
             try await onThread { () throws(Failed) in try self.fill(unless: isOver) }
         }
         return nil
     }
 
-    private var tooLong: Failed { Failed(description: "the line has more than \(longest) bytes") }
+    private var tooLong: Failed { Failed(description: "the line has more than \(maximumLength) bytes") }
 
     private func fill(unless isOver: @Sendable () -> Bool) throws(Failed) {
         var buffer = [UInt8](repeating: 0, count: Self.chunk)

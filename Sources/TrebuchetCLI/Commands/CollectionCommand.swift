@@ -19,7 +19,7 @@ enum CollectionCommand {
         operandCount: 1...1,
         options: RemoteURL.options + QueryArguments.options
             + [OptionSpec("--count", nil, "print only the number of matches")],
-        discussion: QueryArguments.discussion,
+        discussion: QueryArguments.discussion(for: "list"),
         run: { arguments in
             let query = try QueryArguments.query(arguments)
             guard !arguments.has("--count") else { return try await printCount(arguments, query) }
@@ -48,7 +48,7 @@ enum CollectionCommand {
             + [OptionSpec("--count", nil, "print only the number of matches")],
         discussion: """
             If there are more, the last line is '--after CURSOR' on standard error: the option that prints the next page.
-            \(QueryArguments.discussion)
+            \(QueryArguments.discussion(for: "get"))
             """,
         run: { arguments in
             let query = try QueryArguments.query(arguments)
@@ -80,7 +80,7 @@ enum CollectionCommand {
         operandCount: 1...1,
         options: RemoteURL.options + QueryArguments.options + [OptionSpec("--count", "N", "exit after N lines")],
         discussion: """
-            Reconnects until the server is back, and reports both on standard error:
+            Reconnects after a lost connection; reports losses and reconnections on standard error:
               trebuchet collection watch todos --where done=false
             """,
         run: { arguments in

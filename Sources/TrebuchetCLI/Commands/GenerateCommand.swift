@@ -17,8 +17,8 @@ enum GenerateCommand {
     private static let runtime = OptionSpec(
         "--runtime", "SPECIFIER", "import specifier of the client library (./trebuchet.js)")
     private static let bigint = OptionSpec(
-        "--bigint", nil, "map Int64 and UInt64 to bigint unless a comment differs")
-    private static let define = OptionSpec("--define", "NAME", "#if NAME holds; repeatable")
+        "--bigint", nil, "map Int64 and UInt64 to bigint unless a comment overrides it")
+    private static let define = OptionSpec("--define", "NAME", "treat #if NAME as true; repeatable")
 
     private static let typeScript = CommandSpec(
         name: "generate typescript",

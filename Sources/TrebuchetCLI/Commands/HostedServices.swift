@@ -151,7 +151,7 @@ struct HostedServices {
         if let path = arguments.string("--admin-socket") { return try open(path) }
         guard let data else { return nil }
         do throws(AdminSocketError) {
-            return try open(AdminSocket.path(besideData: data))
+            return try open(AdminSocket.path(forData: data))
         } catch {
             report(.warning, "continuing without a socket for 'trebuchet admin': \(error)")
             return nil

@@ -19,7 +19,8 @@ enum ObserveCommand {
         ],
         discussion: """
             Prints the current value first, within --timeout unless --filter has a condition. A slow reader of the output
-            gets the newest version. Reconnects until the server is back and resumes the stream; reports both on standard error.
+            gets the newest version. Reconnects after a lost connection and resumes the stream; reports losses and reconnections
+            on standard error.
               trebuchet observe todos observeState
               trebuchet observe todos observeState --path /todos/0/title
               trebuchet observe counter observeState --filter '{"where":{"path":"/count","op":"gt","value":10}}'

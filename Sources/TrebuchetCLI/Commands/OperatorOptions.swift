@@ -37,7 +37,7 @@ struct OperatorOptions: Sendable {
         ),
         OptionSpec(
             "--inspector-token-file", "FILE",
-            "file whose first line is its token; or TREBUCHET_INSPECTOR_TOKEN (random per start, in the link)"
+            "file whose first line is the token of --inspector; or TREBUCHET_INSPECTOR_TOKEN (random per start, in the link)"
         ),
         OptionSpec(
             "--inspector-write", nil,

@@ -21,8 +21,8 @@ enum PresenceCommand {
         options: RemoteURL.options + [OptionSpec("--count", "N", "exit after N lines")],
         discussion: """
             The presence is JSON that the other members see ({}); each further JSON line on standard input replaces it. SIGINT
-            leaves the room, the end of standard input does not. Reconnects until the server is back, and reports both on
-            standard error:
+            leaves the room, the end of standard input does not. Reconnects after a lost connection; reports losses and
+            reconnections on standard error:
               trebuchet presence join chat lobby '{"name":"Ada"}'
             """,
         run: { arguments in

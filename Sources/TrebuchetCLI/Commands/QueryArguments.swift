@@ -12,13 +12,16 @@ enum QueryArguments {
         OptionSpec("--after", "CURSOR", "documents after this position, which 'collection get' prints"),
     ]
 
-    static let discussion = #"""
+    /// Returns the help text of a subcommand of `collection`.
+    static func discussion(for command: String) -> String {
+        #"""
         A condition is FIELD=JSON, also with != < <= > >=; FIELD^=TEXT for a text that begins with this prefix;
         'FIELD in JSON,JSON' for one of these values; 'FIELD has JSON' for an array with this element. Text values have
         JSON quotes except for ^=. Spaces around an operator are ignored. A nested field is address.city;
         $creator, $createdAt and $updatedAt are metadata of the server:
-          trebuchet collection list todos --where done=false --where 'priority in 1,2' --where 'title^=Mi' --order -priority,title
+          trebuchet collection \#(command) todos --where done=false --where 'priority in 1,2' --where 'title^=Mi' --order -priority,title
         """#
+    }
 
     private static let operators = ["=", "!=", "<", "<=", ">", ">=", "^="]
     /// Operators that need spaces around them.

@@ -70,7 +70,8 @@ struct RemoteURL {
         var options = TrebuchetClient.Options()
         options.token = { token }
         let url = try RemoteURL(arguments.string(option.name) ?? Self.default)
-        return try await url.connected(TrebuchetClient(transport: url.transport(arguments), options: options))
+        return try await url.connected(
+            TrebuchetClient(transport: url.transport(arguments), options: options), arguments)
     }
 
     /// An empty variable counts as missing.
@@ -109,7 +110,7 @@ struct RemoteURL {
         let backend = TrebuchetBackend(
             transport: transport(arguments), credentials: credentials, options: TrebuchetClient.Options())
         do {
-            _ = try await connected(backend.client)
+            _ = try await connected(backend.client, arguments)
             return backend
         } catch {
             await backend.client.close()
@@ -117,7 +118,7 @@ struct RemoteURL {
         }
     }
 
-    private func connected(_ client: TrebuchetClient) async throws -> TrebuchetClient {
+    private func connected(_ client: TrebuchetClient, _ arguments: ParsedArguments) async throws -> TrebuchetClient {
         let timeout = CommandTimeout.current
         timeout?.start(awaiting: "connection to \(host):\(port)")
         do {
@@ -126,6 +127,16 @@ struct RemoteURL {
         } catch let error as TransportError where error.code == .refused {
             throw TransportError(
                 .refused, "\(error.message); is a server running there? start one with: trebuchet serve", cause: error)
+        } catch let error as TransportError where error.message.contains("the certificate was rejected") {
+            let remedy =
+                if error.message.contains("mismatch") {
+                    "use a host name of the certificate"
+                } else if arguments.has("--ca-file") {
+                    "--ca-file must contain the certificate of its authority"
+                } else {
+                    "to trust its authority, pass its certificate with --ca-file FILE"
+                }
+            throw TransportError(.tls, "\(error.message); \(remedy)", cause: error)
         }
         return client
     }

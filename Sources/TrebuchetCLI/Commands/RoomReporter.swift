@@ -13,7 +13,7 @@ struct RoomReporter {
     init(command: String) { self.command = command }
 
     mutating func report(isConnected: Bool, _ error: (any Error)?) {
-        let text = error.map { LogLine.of("\($0)") }
+        let text = error.map { ErrorHint.text($0, of: command) }
         if let text, text != lastError { Console.error("trebuchet \(command): \(text)") }
         lastError = text
         if case .forbidden? = error as? RoomError, !wasConnected { exit(1) }

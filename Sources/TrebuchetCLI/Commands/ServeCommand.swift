@@ -21,8 +21,8 @@ enum ServeCommand {
             OptionSpec("--tls-client-ca", "FILE", "require client certificates of these authorities"),
             OptionSpec(
                 "--origins", "LIST",
-                "admitted origins of web pages: http://localhost:3000,https://app.example, or * for all (those of the server "
-                    + "itself)"),
+                "allowed origins of web pages: http://localhost:3000,https://app.example, or * for all (the server's host "
+                    + "and port)"),
             OptionSpec(
                 "--trusted-proxies", "LIST",
                 "addresses and ranges whose X-Forwarded-For is trusted: 127.0.0.1,10.0.0.0/8 (none)"),
@@ -177,8 +177,8 @@ enum ServeCommand {
         let host = arguments.string("--host") ?? "127.0.0.1"
         let port = try arguments.int("--port", in: 0...65535) ?? 8080
         let reactors = try arguments.int("--reactors", in: 1...1024)
-        let asksForCalls = arguments.has("--bench-callers")
-        guard !asksForCalls || arguments.has("--bench") else {
+        let requiresClerk = arguments.has("--bench-callers")
+        guard !requiresClerk || arguments.has("--bench") else {
             throw UsageError("--bench-callers requires --bench")
         }
         let origins = try arguments.string("--origins").map(Self.origins)
@@ -212,7 +212,7 @@ enum ServeCommand {
             arguments, store: file ?? MemoryStore(), engine: cluster?.1, report: { operators.logLine($0, $1) })
         var access = services.access
         access.origins = origins
-        if asksForCalls {
+        if requiresClerk {
             access.authenticate = { _ in Principal(id: "bench", roles: ["clerk"]) }
             access.authorize = { caller, _, _ in caller?.principal?.roles.contains("clerk") == true }
         }

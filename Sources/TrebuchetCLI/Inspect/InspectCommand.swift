@@ -10,7 +10,8 @@ enum InspectCommand {
         summary: "show actors, connections, calls and logs of a server with --inspector",
         subcommands: [overview, actors, actor, connections, calls, InspectLogs.spec, store, nodes],
         discussion: """
-            Requires a server started with --inspector, which prints the link, or at a remote address with a custom token.
+            Connects to the inspector of 'trebuchet serve --inspector', with the link that it prints at its start, or at a remote
+            address with the token of --inspector-token-file.
             A remote inspector needs a trusted certificate; SSL_CERT_FILE names a file with further authorities.
               trebuchet inspect actors --url 'http://127.0.0.1:9465/#token=…'
             """,
@@ -43,13 +44,15 @@ enum InspectCommand {
             ) { shown in
                 var table = TextTable(["ACTOR", "TYPE", "REACTOR", ""])
                 for actor in shown["actors"].list {
-                    let labels = [("onDemand", "on demand"), ("placed", "of the cluster")].filter { actor[$0.0].isTrue }
+                    let labels = [("onDemand", "on demand"), ("clustered", "of the cluster")].filter {
+                        actor[$0.0].isTrue
+                    }
                     table.addRow([
                         actor["name"].text ?? "", actor["type"].text ?? "", actor["reactor"].text ?? "-",
                         (actor["ready"].isTrue ? labels.map(\.1) : ["not loaded"]).joined(separator: ", "),
                     ])
                 }
-                return table.lines + [foot(shown, "actor", all: shown["all"].count)]
+                return table.lines + [footer(shown, "actor", all: shown["all"].count)]
             }
         })
 
@@ -88,11 +91,11 @@ enum InspectCommand {
                         connection["principal"].text ?? "-", "\(connection["protocol"].count)",
                         "\(connection["seconds"].count) s",
                         "\(connection["streams"].count)", "\(connection["calls"].count)",
-                        TopMetricsView.bytes(connection["heldBytes"].number), error(of: connection["lastError"]),
+                        TopMetricsView.bytes(connection["bufferedBytes"].number), error(of: connection["lastError"]),
                         labels.compactMap { $0 }.joined(separator: ", "),
                     ])
                 }
-                return table.lines + [foot(shown, "connection", all: shown["found"].count)]
+                return table.lines + [footer(shown, "connection", all: shown["found"].count)]
             }
         })
 
@@ -161,7 +164,7 @@ enum InspectCommand {
         for line in lines(try await inspector.fetchJSON(path, query)) { Console.print(LogLine.of(line)) }
     }
 
-    private static func foot(_ shown: LenientJSON, _ what: String, all: Int) -> String {
+    private static func footer(_ shown: LenientJSON, _ what: String, all: Int) -> String {
         let (page, pages, found) = (shown["page"].count, shown["pages"].count, shown["found"].count)
         return (found == all ? "" : "\(found) of ") + all.counted(what)
             + (pages > 1 ? "; page \(page) of 0 to \(pages - 1)" : "")
@@ -187,7 +190,7 @@ enum InspectCommand {
     }
 
     static func lines(ofActor shown: LenientJSON) -> [String] {
-        let labels = [("onDemand", "activated on demand"), ("placed", "of the cluster"), ("persisted", "persisted")]
+        let labels = [("onDemand", "activated on demand"), ("clustered", "of the cluster"), ("persisted", "persisted")]
         var lines = [
             ([shown["name"].text ?? "", shown["type"].text ?? ""] + labels.filter { shown[$0.0].isTrue }.map(\.1))
                 .map { LogLine.of($0) }.joined(separator: ", ")
@@ -236,7 +239,7 @@ enum InspectCommand {
             let isNew = shown["last"].count < last
             if last > 0, !isNew {
                 // The numbers also count other events, which are not shown here.
-                let missed = shown["noted"].count - recorded - calls.count
+                let missed = shown["recorded"].count - recorded - calls.count
                 if missed > 0 {
                     Console.error("trebuchet inspect: \(missed.counted("call")) arrived too fast to be shown")
                 }
@@ -244,7 +247,7 @@ enum InspectCommand {
                     Console.error("trebuchet inspect: too many calls to record all of them")
                 }
             }
-            (last, recorded, pauses) = (shown["last"].count, shown["noted"].count, shown["pauses"].count)
+            (last, recorded, pauses) = (shown["last"].count, shown["recorded"].count, shown["pauses"].count)
             for call in calls.reversed() {
                 if isRaw {
                     Console.print(LogLine.ofJSON(call.json))

@@ -10,11 +10,11 @@ struct InspectorClient: Sendable {
             "--url", "URL", "the link that 'serve --inspector' printed; it may contain the token after #token="),
         OptionSpec(
             "--token", "TOKEN",
-            "its token; visible to local users, so prefer TREBUCHET_INSPECTOR_TOKEN"),
+            "the token of the inspector; visible to local users, so prefer TREBUCHET_INSPECTOR_TOKEN"),
         CommandTimeout.option,
     ]
     /// The maximum size of a response in bytes; it contains a state of an actor.
-    private static let longest = 64 << 20
+    private static let maximumSize = 64 << 20
 
     /// The error of a request that the inspector rejected.
     struct RequestRejected: Error, CustomStringConvertible { let description: String }
@@ -58,7 +58,7 @@ struct InspectorClient: Sendable {
         defer { CommandTimeout.current?.stop() }
         let reply: HTTPClientResponse
         do {
-            reply = try await HTTPFetch.get(HTTPEndpoint(base + target), bearer: token, longest: Self.longest)
+            reply = try await HTTPFetch.get(HTTPEndpoint(base + target), bearer: token, maximumSize: Self.maximumSize)
         } catch let error as TransportError where error.code == .refused {
             throw RequestRejected(
                 description: "\(error.message); is a server with --inspector running there? start one with: "

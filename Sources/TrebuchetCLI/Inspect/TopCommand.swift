@@ -90,7 +90,7 @@ enum TopMetricsView {
                 + "\(rate { $0["deliveries"]["whole"].number }) whole, "
                 + "\(rate { $0["deliveries"]["event"].number }) events; "
                 + "not writable \(rate { $0["subscribersBehind"].number })",
-            "buffered     \(bytes(now["heldBytes"].number)) of \(bytes(now["heldLimitBytes"].number)) for clients",
+            "buffered     \(bytes(now["bufferedBytes"].number)) of \(bytes(now["bufferedLimitBytes"].number)) for clients",
             "process      \(processor(now, since: earlier, seconds))\(bytes(process["residentBytes"].number)), "
                 + "\(process["openFiles"].count.counted("file")), \(process["threads"].count.counted("thread"))",
         ]

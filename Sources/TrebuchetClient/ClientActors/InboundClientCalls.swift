@@ -192,7 +192,7 @@ final class InboundClientCalls {
         } catch {
             // The server is the trusted receiver of the client's errors.
             let disclosure = ErrorDisclosure(showsText: true, log: { _ in })
-            let failure = CallFailure(error, of: "the method", coder: coder, disclosure).fitting(limit)
+            let failure = CallFailure(error, of: "the method", coder: coder, disclosure).truncated(limit)
             callID.withUnsafeBytes {
                 EnvelopeWriter.failure(
                     callID: $0, code: failure.code, message: failure.message, type: failure.type, data: failure.data,

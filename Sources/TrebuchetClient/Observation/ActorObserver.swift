@@ -243,7 +243,7 @@ where A.ActorSystem == TrebuchetActorSystem {
                     $0.phase = .ended(end)
                     ($0.stream, $0.undecodable) = (nil, nil)
                 }
-                guard case .failed(let error) = end, await states.comesBack(after: error) else { return }
+                guard case .failed(let error) = end, await states.waitsForReconnect(after: error) else { return }
                 await self?.change(run) { $0.phase = .following }
             }
         }

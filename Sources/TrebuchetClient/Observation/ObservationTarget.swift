@@ -35,7 +35,7 @@ struct ObservationTarget<A: DistributedActor>: Sendable where A.ActorSystem == T
 extension StateRelay<TrebuchetClient.ConnectionState> {
     /// Waits until a client that has given up is asked to connect again. Returns false if a stream with this `error` ended for
     /// another reason, or if there will be no connection.
-    func comesBack(after error: TrebuchetError) async -> Bool {
+    func waitsForReconnect(after error: TrebuchetError) async -> Bool {
         guard error.code == .unavailable else { return false }
         switch currentValue {
         case .disconnected, .connecting: break

@@ -69,8 +69,8 @@ struct MemoryTable {
         let name = ByteText(write.name)
         switch write.operation {
         case .put(let bytes): entries[name] = Entry(value: TableValue(bytes, version: top))
-        case .putExpiring(let bytes, let lasting):
-            let until = now + UInt64(lasting.milliseconds)
+        case .putExpiring(let bytes, let lifetime):
+            let until = now + UInt64(lifetime.milliseconds)
             entries[name] = Entry(value: TableValue(bytes, version: top), until: until)
         case .increment(let number):
             let before = entries[name].flatMap { Int64(String(decoding: $0.value.bytes, as: UTF8.self)) } ?? 0

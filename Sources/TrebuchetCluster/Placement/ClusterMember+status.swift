@@ -3,9 +3,9 @@ internal import Synchronization
 /// The readiness of a node to serve actors of the cluster, for health checks, metrics and the log.
 extension ClusterMember {
     /// The last error of the coordination store, or its silence; nil when it responds.
-    package var trouble: ClusterEngineError? {
+    package var engineError: ClusterEngineError? {
         let now = clock()
-        return state.withLock { $0.contact.trouble(at: now) }
+        return state.withLock { $0.contact.engineError(at: now) }
     }
 
     /// The reason why the node cannot serve now; nil if it can. It can if the coordination store has confirmed it
@@ -18,15 +18,16 @@ extension ClusterMember {
             // A draining node is reported elsewhere; the coordination store no longer confirms it.
             guard !state.isDraining else { return nil }
             guard state.phase != .ended else { return "the node has left the cluster" }
-            let trouble = state.contact.trouble(at: now).map { ": \($0.message)" } ?? ""
+            let detail = state.contact.engineError(at: now).map { ": \($0.message)" } ?? ""
             guard let confirmed = state.contact.confirmedAt, !state.live.isEmpty else {
-                return "the node has not joined the cluster yet\(trouble)"
+                return "the node has not joined the cluster yet\(detail)"
             }
             if now >= confirmed &+ span {
-                return "no confirmation of the coordination store for \((now - confirmed) / 1_000_000_000) s\(trouble)"
+                return
+                    "no confirmation of the coordination store for \((now - confirmed) / 1_000_000_000) s\(detail)"
             }
             if state.hasLapsed, state.leases.isEmpty, !state.plan.slots(of: node).isEmpty {
-                return "the node owns no slots: its leases were not renewed in time\(trouble)"
+                return "the node owns no slots: its leases were not renewed in time\(detail)"
             }
             return nil
         }

@@ -45,7 +45,7 @@ struct EngineConnectivity {
     mutating func reset() { (error, confirmedAt) = (nil, nil) }
 
     /// Returns the last error of the coordination store, or its silence; nil when it responds.
-    func trouble(at now: UInt64) -> ClusterEngineError? {
+    func engineError(at now: UInt64) -> ClusterEngineError? {
         if let error { return error }
         guard requests > 0, now >= silentSince &+ Self.patience else { return nil }
         return ClusterEngineError(.unavailable, "no response for \((now - silentSince) / 1_000_000_000) s")

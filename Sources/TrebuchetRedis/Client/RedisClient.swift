@@ -44,7 +44,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
     private var waitingBytes = 0
     private var failures = 0
     private var openedAt: UInt64 = 0
-    private var greetingTimer: LoopTimer?
+    private var handshakeTimer: LoopTimer?
     private var deadlineTimer: LoopTimer?
     private var deadlineTimerTime = UInt64.max
     /// State of `RedisClient+channels.swift`: the channels, the number of subscribers so far, the current number, and
@@ -166,7 +166,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
         reactor.run {
             let before = self.state
             self.state = .closed
-            self.greetingTimer?.cancel()
+            self.handshakeTimer?.cancel()
             self.deadlineTimer?.cancel()
             switch before {
             case .handshake(let connection), .open(let connection): connection.close()
@@ -197,7 +197,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
                 let channel = try await Connector.connect(
                     host: endpoint.host, port: endpoint.port, on: reactor, timeout: settings.connectTimeout)
                 if target.isSecure { try channel.secure(with: TLSContext.client(settings.tls), host: endpoint.host) }
-                reactor.execute { [weak self] in self?.greet(channel, endpoint) }
+                reactor.execute { [weak self] in self?.beginHandshake(channel, endpoint) }
             } catch {
                 let reason = "\(error)"
                 reactor.execute { [weak self] in self?.didFail(reason) }
@@ -205,7 +205,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
         }
     }
 
-    private func greet(_ channel: ByteChannel, _ endpoint: RedisURL.Endpoint) {
+    private func beginHandshake(_ channel: ByteChannel, _ endpoint: RedisURL.Endpoint) {
         guard case .connecting = state else { return }
         let connection = RedisConnection(channel, to: endpoint, patience: settings.commandTimeout, owner: self)
         do {
@@ -214,7 +214,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
             return didFail("\(error)")
         }
         state = .handshake(connection)
-        greetingTimer = reactor.schedule(after: settings.connectTimeout, for: self) { client in
+        handshakeTimer = reactor.schedule(after: settings.connectTimeout, for: self) { client in
             client.refuse(connection, "\(endpoint) accepted the connection and does not respond")
         }
         let now = reactor.now
@@ -222,12 +222,14 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
         for (index, command) in handshake.enumerated() {
             let isLast = index == handshake.count - 1
             connection.send(command, now: now, deadline: .max) { [weak self] outcome in
-                self?.didGreet(connection, outcome, isLast: isLast)
+                self?.didReceiveHandshakeReply(connection, outcome, isLast: isLast)
             }
         }
     }
 
-    private func didGreet(_ connection: RedisConnection, _ outcome: Result<RESPValue, RedisError>, isLast: Bool) {
+    private func didReceiveHandshakeReply(
+        _ connection: RedisConnection, _ outcome: Result<RESPValue, RedisError>, isLast: Bool
+    ) {
         guard case .handshake(let current) = state, current === connection else { return }
         switch outcome {
         case .failure(.reply(let reply)): return refuse(connection, Self.explained(reply, connection.endpoint))
@@ -244,7 +246,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
         case "NOAUTH": "\(endpoint) requires a password; add it to the URL, redis://user:password@host (\(reply))"
         case "WRONGPASS": "\(endpoint) rejected the user or password of the URL (\(reply))"
         case "NOPERM": "the user of the URL lacks required permissions at \(endpoint) (\(reply))"
-        default: "\(endpoint) replied to the greeting with: \(reply)"
+        default: "\(endpoint) replied to the handshake with: \(reply)"
         }
     }
 
@@ -256,7 +258,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
     }
 
     private func open(_ connection: RedisConnection) {
-        greetingTimer?.cancel()
+        handshakeTimer?.cancel()
         state = .open(connection)
         connections.increment()
         openedAt = reactor.now
@@ -279,7 +281,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
         case .connecting, .handshake, .open: break
         case .idle, .pausing, .closed: return
         }
-        greetingTimer?.cancel()
+        handshakeTimer?.cancel()
         failures += 1
         let timer = reactor.schedule(after: backoff.delay(afterFailures: failures), for: self) { $0.connect() }
         state = .pausing(timer, reason: reason)

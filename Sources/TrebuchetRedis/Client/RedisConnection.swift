@@ -117,8 +117,8 @@ final class RedisConnection: ByteChannelDelegate, @unchecked Sendable {
     private func receiveValue(_ value: RESPValue) {
         if case .push(let elements) = value {
             switch head < pending.count ? pending[head].expected : .answer {
-            case .joined(let channel) where elements.says("ssubscribe", of: channel): break
-            case .left(let channel) where elements.says("sunsubscribe", of: channel): return
+            case .joined(let channel) where elements.isReply("ssubscribe", of: channel): break
+            case .left(let channel) where elements.isReply("sunsubscribe", of: channel): return
             default: owner?.connection(self, didPush: elements); return
             }
         } else if head == pending.count {
@@ -162,7 +162,7 @@ final class RedisConnection: ByteChannelDelegate, @unchecked Sendable {
 }
 
 extension [RESPValue] {
-    fileprivate func says(_ kind: StaticString, of channel: [UInt8]) -> Bool {
+    fileprivate func isReply(_ kind: StaticString, of channel: [UInt8]) -> Bool {
         count >= 2 && self[0].isText(kind) && self[1].bytes == channel
     }
 }

@@ -9,7 +9,7 @@ package struct RedisScript: Sendable {
 
     package init(_ source: String) {
         self.source = source
-        precondition(OpenSSL.outlivesReactors, "OpenSSL initialization failed")
+        precondition(OpenSSL.isInitialized, "OpenSSL initialization failed")
         var digest = [UInt8](repeating: 0, count: 20)
         let text = Array(source.utf8)
         let status = EVP_Digest(text, text.count, &digest, nil, EVP_sha1(), nil)

@@ -5,7 +5,7 @@ public struct RedisSettings: Sendable {
     /// The maximum time until a reply. After it the outcome of the command is unknown, and a connection whose oldest
     /// command waits that long is closed. Default 5 s.
     public var commandTimeout = Duration.seconds(5)
-    /// The maximum time to connect, and to exchange the greeting after it. Default 3 s.
+    /// The maximum time to connect, and to finish the handshake. Default 3 s.
     public var connectTimeout = Duration.seconds(3)
     /// The maximum number of commands, including subscriptions, that wait for replies or for the connection; further
     /// ones are refused. Default 10,000.

@@ -66,8 +66,8 @@ extension RedisEngine {
             arguments.append(.text(write.name))
             switch write.operation {
             case .put(let bytes): arguments += ["p", "", .bytes(bytes)]
-            case .putExpiring(let bytes, let lasting):
-                arguments += ["l", .integer(Int64(try ClusterEngineLimits.milliseconds(lasting))), .bytes(bytes)]
+            case .putExpiring(let bytes, let lifetime):
+                arguments += ["l", .integer(Int64(try ClusterEngineLimits.milliseconds(lifetime))), .bytes(bytes)]
             case .increment(let number): arguments += ["a", .integer(number), ""]
             case .delete: arguments += ["d", "", ""]
             }

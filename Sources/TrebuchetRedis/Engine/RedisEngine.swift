@@ -68,7 +68,7 @@ public final class RedisEngine: ClusterEngine {
     /// it writes to a disk. Call it before the first write.
     ///
     /// - Returns: warnings, one sentence each: the possible data loss, and the setting against it.
-    /// - Throws: `unfit`, with the problem and its remedy; `unavailable`.
+    /// - Throws: `unsupported`, with the problem and its remedy; `unavailable`.
     public func check() async throws(ClusterEngineError) -> [String] {
         var warnings: [String] = []
         let all = try await performRequest { () async throws(RedisError) in
@@ -77,7 +77,7 @@ public final class RedisEngine: ClusterEngine {
         for info in all {
             let findings = RedisServerRequirements(info: info.text ?? "", durability, hasSentinels: hasSentinels)
             guard findings.problems.isEmpty else {
-                throw ClusterEngineError(.unfit, findings.problems.joined(separator: " "))
+                throw ClusterEngineError(.unsupported, findings.problems.joined(separator: " "))
             }
             warnings += findings.warnings.filter { !warnings.contains($0) }
         }
@@ -91,7 +91,7 @@ public final class RedisEngine: ClusterEngine {
         }
         for setting in all where setting.elements?.last?.isText("always") != true {
             throw ClusterEngineError(
-                .unfit,
+                .unsupported,
                 "The server acknowledges writes before they are on disk, and durability is .synced. Set appendfsync always."
             )
         }

@@ -83,7 +83,7 @@ final class RedisClusterRoute: RedisRoute {
                 return try await ask(try node(endpoint), isAsking)
             } catch {
                 let next = await self.next(after: error, from: endpoint, slot)
-                guard let next, turn < settings.redirects else { throw outward(error) }
+                guard let next, turn < settings.redirects else { throw callerError(error) }
                 (endpoint, isAsking) = next
             }
         }
@@ -123,7 +123,7 @@ final class RedisClusterRoute: RedisRoute {
     }
 
     /// Converts an error for callers, which know only the cluster.
-    private func outward(_ error: RedisError) -> RedisError {
+    private func callerError(_ error: RedisError) -> RedisError {
         guard error == .closed, !state.withLock({ $0.isClosed }) else { return error }
         return .unavailable("the node has left the Redis Cluster")
     }
@@ -230,7 +230,7 @@ final class RedisClusterRoute: RedisRoute {
                 return (try await node(endpoint).channels.subscribe(channel, subscriber), endpoint)
             } catch {
                 let next = await self.next(after: error, from: endpoint, slot)
-                guard let next, turn < settings.redirects else { throw outward(error) }
+                guard let next, turn < settings.redirects else { throw callerError(error) }
                 endpoint = next.0
             }
         }

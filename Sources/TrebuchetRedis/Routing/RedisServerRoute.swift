@@ -41,17 +41,17 @@ final class RedisServerRoute: RedisRoute {
         _ script: RedisScript, keys: [[UInt8]], _ arguments: [RedisArgument], _ confirmation: RedisConfirmation?
     ) async throws(RedisError) -> RESPValue {
         let client = confirmation == nil ? commands : confirmed
-        return try await noticing { () async throws(RedisError) in
+        return try await followingFailover { () async throws(RedisError) in
             try await client.run(script, keys: keys, arguments, confirmation: confirmation)
         }
     }
 
     func send(_ command: RedisCommand, key: [UInt8]) async throws(RedisError) -> RESPValue {
-        try await noticing { () async throws(RedisError) in try await commands.send(command) }
+        try await followingFailover { () async throws(RedisError) in try await commands.send(command) }
     }
 
     /// Leaves a server that has become a replica.
-    private func noticing(
+    private func followingFailover(
         _ body: () async throws(RedisError) -> RESPValue
     ) async throws(RedisError) -> RESPValue {
         do throws(RedisError) {

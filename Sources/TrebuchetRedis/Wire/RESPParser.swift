@@ -115,14 +115,14 @@ package struct RESPParser: Sendable {
         }
         let body = UnsafeRawBufferPointer(rebasing: line[1..<(line.count - 2)])
         switch line[0] {
-        case UInt8(ascii: "+"): return .simple(try spend(body))
-        case UInt8(ascii: "-"): return .error(RedisErrorReply(String(decoding: try spend(body), as: UTF8.self)))
+        case UInt8(ascii: "+"): return .simple(try consumeBudget(body))
+        case UInt8(ascii: "-"): return .error(RedisErrorReply(String(decoding: try consumeBudget(body), as: UTF8.self)))
         case UInt8(ascii: ":"):
             if let number = RESPNumber.integer(body) { return .integer(number) }
         case UInt8(ascii: ","):
             if let number = RESPNumber.double(body) { return .double(number) }
         case UInt8(ascii: "("):
-            if RESPNumber.isBig(body) { return .bigNumber(try spend(body)) }
+            if RESPNumber.isBig(body) { return .bigNumber(try consumeBudget(body)) }
         case UInt8(ascii: "_"):
             if body.isEmpty { return .null }
         case UInt8(ascii: "#"):
@@ -134,12 +134,12 @@ package struct RESPParser: Sendable {
         throw RESPViolation(description: "invalid value of type \(line[0])")
     }
 
-    private mutating func spend(_ body: UnsafeRawBufferPointer) throws(RESPViolation) -> [UInt8] {
-        try spend(body.count)
+    private mutating func consumeBudget(_ body: UnsafeRawBufferPointer) throws(RESPViolation) -> [UInt8] {
+        try consumeBudget(body.count)
         return Array(body)
     }
 
-    private mutating func spend(_ bytes: Int) throws(RESPViolation) {
+    private mutating func consumeBudget(_ bytes: Int) throws(RESPViolation) {
         bytesLeft -= bytes
         guard bytesLeft >= 0 else {
             throw RESPViolation(description: "a reply has more than \(limits.answerBytes) bytes")
@@ -159,7 +159,7 @@ package struct RESPParser: Sendable {
             guard length >= 0, length <= limits.bulkBytes else {
                 throw RESPViolation(description: "a string of \(length) bytes; the limit is \(limits.bulkBytes)")
             }
-            try spend(Int(length))
+            try consumeBudget(Int(length))
             part = .bulk(kind: kind, left: Int(length) + 2)
             return nil
         case UInt8(ascii: "*"), UInt8(ascii: "~"), UInt8(ascii: "%"), UInt8(ascii: ">"), UInt8(ascii: "|"):

@@ -109,8 +109,8 @@ struct AdminCommandHandler: Sendable {
 
     /// Returns a warning for a role that the current rules do not declare; nil when they do, or declare none.
     private func warning(of role: String) -> String? {
-        let books = [collections?.rules as? RulesFile, rooms?.rules as? RulesFile].compactMap(\.self)
-        let known = Set(books.flatMap(\.roles)).sorted { $0.precedesInBytes($1) }
+        let rulesFiles = [collections?.rules as? RulesFile, rooms?.rules as? RulesFile].compactMap(\.self)
+        let known = Set(rulesFiles.flatMap(\.roles)).sorted { $0.precedesInBytes($1) }
         guard !known.isEmpty, !known.contains(where: { $0.isSameBytes(as: role) }) else { return nil }
         let hint = NearestMatch.find(role, in: known).map { "did you mean '\($0)'?" }
         return

@@ -23,17 +23,17 @@ package final class AdminConnection: Sendable {
     private struct Contents {
         var unread: [UInt8] = []
         /// The number of bytes already searched for a line end.
-        var looked = 0
+        var scannedCount = 0
         var unsent: [UInt8] = []
 
         mutating func takeLine() -> [UInt8]? {
-            guard let end = unread[looked...].firstIndex(of: UInt8(ascii: "\n")) else {
-                looked = unread.count
+            guard let end = unread[scannedCount...].firstIndex(of: UInt8(ascii: "\n")) else {
+                scannedCount = unread.count
                 return nil
             }
             defer {
                 unread.removeSubrange(...end)
-                looked = 0
+                scannedCount = 0
             }
             return Array(unread[..<end])
         }

@@ -26,12 +26,12 @@ public final class AdminSocket: Sendable {
     }
 
     private let file: AdminSocketFile
-    private let desk: AdminCommandHandler
+    private let handler: AdminCommandHandler
     private let state = Mutex(State())
 
-    private init(_ file: AdminSocketFile, _ desk: AdminCommandHandler) {
+    private init(_ file: AdminSocketFile, _ handler: AdminCommandHandler) {
         self.file = file
-        self.desk = desk
+        self.handler = handler
     }
 
     /// Creates the socket, which only its owner can open, and listens until ``close()``.
@@ -46,14 +46,14 @@ public final class AdminSocket: Sendable {
         on server: TrebuchetServer, at path: String, collections: CollectionHost? = nil, rooms: RoomHost? = nil,
         accounts: Accounts? = nil
     ) throws(AdminSocketError) -> AdminSocket {
-        let desk = AdminCommandHandler(server: server, collections: collections, rooms: rooms, accounts: accounts)
-        let socket = AdminSocket(try AdminSocketFile(listeningAt: path), desk)
+        let handler = AdminCommandHandler(server: server, collections: collections, rooms: rooms, accounts: accounts)
+        let socket = AdminSocket(try AdminSocketFile(listeningAt: path), handler)
         startThread { socket.acceptAll() }
         return socket
     }
 
     /// Returns the path of the admin socket for a data file: `chat.db.admin` beside `chat.db`.
-    public static func path(besideData file: String) -> String {
+    public static func path(forData file: String) -> String {
         guard let real = realpath(file, nil) else { return file + ".admin" }
         defer { free(real) }
         return String(cString: real) + ".admin"
@@ -82,7 +82,7 @@ public final class AdminSocket: Sendable {
             let number = errno
             if state.withLock({ $0.isClosed }) { break }
             if number == EINTR || number == ECONNABORTED { continue }
-            desk.server.log("admin: accepting: \(String(cString: strerror(number)))")
+            handler.server.log("admin: accepting: \(String(cString: strerror(number)))")
             // Most likely the process has no free descriptors; it will have some later.
             usleep(200_000)
         }
@@ -90,8 +90,8 @@ public final class AdminSocket: Sendable {
     }
 
     private func admit(_ link: AdminConnection) {
-        guard let uid = link.peerUID, AdminSocketFile.mayTalk(uid, geteuid()) else {
-            desk.server.log("admin: uid \(link.peerUID.map { "\($0)" } ?? "?") was refused")
+        guard let uid = link.peerUID, AdminSocketFile.isPermitted(uid, geteuid()) else {
+            handler.server.log("admin: uid \(link.peerUID.map { "\($0)" } ?? "?") was refused")
             return refuse(link, "only the server's user is authorized")
         }
         let isAdmitted = state.withLock { state in
@@ -118,12 +118,12 @@ public final class AdminSocket: Sendable {
     private func serve(_ link: AdminConnection, _ uid: UInt32) async {
         do {
             while let request = try await link.next(AdminRequest.self) {
-                try await desk.answer(request, by: uid) { try await link.write($0) }
+                try await handler.answer(request, by: uid) { try await link.write($0) }
                 try await link.flush()
             }
         } catch {
             guard !state.withLock({ $0.isClosed }) else { return }
-            desk.server.log("admin: uid \(uid): \(error)")
+            handler.server.log("admin: uid \(uid): \(error)")
             try? await link.write(AdminResponse.failed("\(error)"))
             try? await link.flush()
         }

@@ -87,14 +87,14 @@ struct AdminSocketFile {
             default: throw .failed("connecting to", path)
             }
         }
-        guard let uid = link.peerUID, mayTalk(uid, geteuid()) || geteuid() == 0 else {
+        guard let uid = link.peerUID, isPermitted(uid, geteuid()) || geteuid() == 0 else {
             throw AdminSocketError("the server at \(path) belongs to another user")
         }
         return link
     }
 
     /// Returns whether a peer may connect to a process of this user.
-    static func mayTalk(_ peer: UInt32, _ own: UInt32) -> Bool { peer == own || peer == 0 }
+    static func isPermitted(_ peer: UInt32, _ own: UInt32) -> Bool { peer == own || peer == 0 }
 
     // MARK: Private
 

@@ -34,7 +34,7 @@ extension TrebuchetBackend {
     /// collection has an error and accepts no other writes; each write tries to read them again.
     ///
     /// A folder belongs to one backend at a time, until it is closed or its process ends. Another backend gets
-    /// ``CollectionError/pendingNotKept(_:)``, which names the process. Custom storages are not locked.
+    /// ``CollectionError/pendingNotPersisted(_:)``, which names the process. Custom storages are not locked.
     ///
     /// Files that other users of the machine can read or write are refused: a user that reads them can write as this client.
     ///

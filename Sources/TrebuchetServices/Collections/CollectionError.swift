@@ -73,7 +73,7 @@ public enum CollectionError: Error, Codable, Sendable, Hashable {
     /// The maximum number of writes already waits to be sent.
     case tooManyPending(limit: Int)
     /// Pending writes could not be stored in a file, or not be read from it.
-    case pendingNotKept(String)
+    case pendingNotPersisted(String)
     /// A document does not decode as the app's type.
     ///
     /// - Parameter reason: the member that is missing, or of another type.
@@ -84,7 +84,7 @@ public enum CollectionError: Error, Codable, Sendable, Hashable {
     case notAmongItems(id: String)
     /// The client was closed before the server had the write. It is stored, and sent when a backend with its folder uses the
     /// collection.
-    case keptForLater
+    case persistedForLater
     /// The value of a collection cannot be assigned; use `create`, `update` and the other commands.
     case notAssignable
     /// There is no `TrebuchetBackend` for the key.
@@ -134,7 +134,7 @@ extension CollectionError: CustomStringConvertible {
         case .signedOut: "the writer is signed out; the write is sent after the next sign-in of this account"
         case .refused(let reason): "the server does not accept writes: \(reason)"
         case .tooManyPending(let limit): "the limit of \(limit) unsent writes is reached"
-        case .pendingNotKept(let reason): "unsent writes are not persisted: \(reason)"
+        case .pendingNotPersisted(let reason): "unsent writes are not persisted: \(reason)"
         case .unreadable(let id, let reason):
             "document '\(id)' does not decode\(reason.map { ": \($0)" } ?? " in this collection")"
         case .notLoaded(let id):
@@ -143,7 +143,7 @@ extension CollectionError: CustomStringConvertible {
         case .notAmongItems(let id):
             "document '\(id)' is not among the items of this query; update it through one that has it. "
                 + "merge, increment, link and delete do not need it"
-        case .keptForLater: "the client was closed; the write is persisted and sent after the next start"
+        case .persistedForLater: "the client was closed; the write is persisted and sent after the next start"
         case .notAssignable: "the value of a collection cannot be set; use create, update and the other commands"
         case .noBackend: "no backend is set; call TrebuchetBackend.use(_:), or create the value within its scope"
         }

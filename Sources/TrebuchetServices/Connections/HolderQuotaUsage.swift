@@ -1,7 +1,7 @@
 internal import Platform
 internal import Trebuchet
 
-/// The parties that a use of a shared resource is counted for: the signed-in principal and the host.
+/// The scopes that a use of a shared resource is counted for: the signed-in principal and the host.
 struct QuotaHolder: Hashable, Sendable {
     var principal: ByteText?
     /// Nil for a loopback caller.

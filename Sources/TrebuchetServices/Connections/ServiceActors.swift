@@ -9,8 +9,8 @@ protocol ServiceActor: DistributedActor where ActorSystem == TrebuchetActorSyste
     var isUnused: Bool { get }
     /// Reports the decision about a deactivation.
     ///
-    /// - Parameter goes: true when the actor was deactivated; false when a caller has started to use it again.
-    func deactivationDidFinish(_ goes: Bool)
+    /// - Parameter isDeactivated: true when the actor was deactivated; false when a caller has started to use it again.
+    func deactivationDidFinish(_ isDeactivated: Bool)
 }
 
 /// The actors of a service, each under `<service>/<name>`.
@@ -96,9 +96,9 @@ final class ServiceActors<Part: ServiceActor>: Sendable {
     ///
     /// - Parameter onDeactivation: called when the actor is deactivated.
     func deactivateActor(_ part: Part, _ name: String, _ onDeactivation: @escaping @Sendable () -> Void = {}) async {
-        await server?.deactivateActor(part, named: "\(service)/\(name)", if: { $0.isUnused }) { part, goes in
-            part.deactivationDidFinish(goes)
-            guard goes else { return }
+        await server?.deactivateActor(part, named: "\(service)/\(name)", if: { $0.isUnused }) { part, isDeactivated in
+            part.deactivationDidFinish(isDeactivated)
+            guard isDeactivated else { return }
             onDeactivation()
             self.releaseName(name, of: part)
         }

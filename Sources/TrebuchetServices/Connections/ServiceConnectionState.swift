@@ -33,8 +33,8 @@ final class ServiceConnectionState<Followed: AnyObject & Sendable, Rate: Hashabl
         self.maximumUses = maximumUses
     }
 
-    /// The party whose time its calls use: its host, or a loopback connection.
-    var party: CallerParty { host.map { .host($0) } ?? .connection(connection) }
+    /// The scope whose time its calls use: its host, or a loopback connection.
+    var scope: CallerScope { host.map { .host($0) } ?? .connection(connection) }
 
     /// The principal and host whose quotas the connection uses.
     var holder: QuotaHolder { QuotaHolder(principal: connection.principal?.id, host: host) }
@@ -79,8 +79,8 @@ final class ServiceConnectionState<Followed: AnyObject & Sendable, Rate: Hashabl
     var registeredActors: [Followed] { usage.withLock { $0.registeredActors.values.compactMap(\.actor) } }
 }
 
-/// A party with which calls share time.
-enum CallerParty: Hashable, Sendable {
+/// A scope with which calls share time.
+enum CallerScope: Hashable, Sendable {
     case host(CallerHost)
     case connection(CallerConnection)
 }

@@ -98,12 +98,12 @@ public struct JSONObject: Sendable {
     /// Returns the members for which `isIncluded` is true.
     public func keeping(where isIncluded: (_ name: String, _ value: JSONValue) throws -> Bool) rethrows -> JSONObject {
         try withParts { parts in
-            var kept = JSONObjectBuilder(like: parts)
+            var remaining = JSONObjectBuilder(like: parts)
             for index in 0..<parts.count
             where try isIncluded(parts.decodedName(index), JSONValue(canonical: parts.value(index))) {
-                kept.append(parts, index..<index + 1)
+                remaining.append(parts, index..<index + 1)
             }
-            return kept.finish()
+            return remaining.finish()
         }
     }
 }

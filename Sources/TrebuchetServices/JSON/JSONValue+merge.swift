@@ -165,11 +165,11 @@ extension JSONObject {
             guard (0..<parts.count).contains(where: { CanonicalJSON.isNull(parts.value($0)) }) else {
                 return self
             }
-            var kept = JSONObjectBuilder(like: parts)
+            var remaining = JSONObjectBuilder(like: parts)
             for index in 0..<parts.count where !CanonicalJSON.isNull(parts.value(index)) {
-                kept.append(parts, index..<index + 1)
+                remaining.append(parts, index..<index + 1)
             }
-            return kept.finish()
+            return remaining.finish()
         }
     }
 }

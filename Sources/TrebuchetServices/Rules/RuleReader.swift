@@ -47,8 +47,8 @@ struct RuleReader {
     mutating func rulesFile() throws(RulesFileError) -> RulesFile {
         let root: LocatedJSON
         do throws(LocatedJSON.SyntaxError) {
-            if let wrong = Self.firstNoText(text) {
-                throw LocatedJSON.SyntaxError(offset: wrong, message: "not valid UTF-8")
+            if let offset = Self.firstNoText(text) {
+                throw LocatedJSON.SyntaxError(offset: offset, message: "not valid UTF-8")
             }
             root = try LocatedJSON(text: text)
         } catch {

@@ -5,16 +5,16 @@ enum DuplicateNames {
     /// Removes the earlier members in JSON at the end of a buffer.
     static func removeAll(from buffer: inout ByteBuffer, startingAt start: Int) {
         let text = Array(buffer.bytes[start...])
-        let cuts = text.withUnsafeBytes { bytes in
+        let removedRanges = text.withUnsafeBytes { bytes in
             var search = Search(cursor: JSONCursor(bytes))
             // Invalid JSON cannot come from a writer; it stays unchanged.
-            return (try? search.value()) == nil ? [] : search.cuts
+            return (try? search.value()) == nil ? [] : search.removedRanges
         }
-        guard !cuts.isEmpty else { return }
+        guard !removedRanges.isEmpty else { return }
         buffer.truncate(to: start)
         var copied = 0
         // Cuts may be nested, because an object is searched before it is cut itself.
-        for cut in cuts.sorted(by: { $0.lowerBound < $1.lowerBound }) where cut.upperBound > copied {
+        for cut in removedRanges.sorted(by: { $0.lowerBound < $1.lowerBound }) where cut.upperBound > copied {
             if cut.lowerBound > copied { buffer.append(Array(text[copied..<cut.lowerBound])) }
             copied = cut.upperBound
         }
@@ -24,7 +24,7 @@ enum DuplicateNames {
     /// The search for ranges to cut.
     private struct Search {
         var cursor: JSONCursor
-        var cuts: [Range<Int>] = []
+        var removedRanges: [Range<Int>] = []
 
         mutating func value() throws(EnvelopeError) {
             var isFirst = true
@@ -51,8 +51,8 @@ enum DuplicateNames {
             var table = NameTable(capacity: names.count)
             // Backwards, because the last member stays. A cut includes the comma behind the member.
             for index in names.indices.reversed() {
-                let kept = table.insert(cursor.bytes(names[index]), index) { cursor.bytes(names[$0]) }
-                if kept != index { cuts.append(starts[index]..<starts[index + 1]) }
+                let retained = table.insert(cursor.bytes(names[index]), index) { cursor.bytes(names[$0]) }
+                if retained != index { removedRanges.append(starts[index]..<starts[index + 1]) }
             }
         }
     }

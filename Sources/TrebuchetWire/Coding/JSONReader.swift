@@ -81,12 +81,12 @@ final class JSONReader {
     }
 
     /// Ends the decoding. If a decoder is still retained, all values that it reads afterwards are null.
-    func close(isHeld: Bool) {
+    func close(isRetained: Bool) {
         scopes.removeAll(keepingCapacity: true)
         if !tables.isEmpty { tables = [:] }
-        if isHeld { tape.erase() } else { tape.clear() }
-        isScanned = isHeld
-        isPooling = !isHeld
+        if isRetained { tape.erase() } else { tape.clear() }
+        isScanned = isRetained
+        isPooling = !isRetained
         text = JSONCursor(UnsafeRawBufferPointer(start: Self.unread.utf8Start, count: 1))
     }
 

@@ -80,19 +80,19 @@ extension JSONWriter {
     }
 
     private func write(_ value: Double) throws -> Bool {
-        guard value.isFinite else { throw formless(value) }
+        guard value.isFinite else { throw unrepresentable(value) }
         JSONNumber.append(value, to: &buffer)
         return true
     }
 
     private func write(_ value: Float) throws -> Bool {
-        guard value.isFinite else { throw formless(value) }
+        guard value.isFinite else { throw unrepresentable(value) }
         JSONNumber.append(value, to: &buffer)
         return true
     }
 
     private func write(_ value: Decimal) throws -> Bool {
-        guard !value.isNaN else { throw formless(value) }
+        guard !value.isNaN else { throw unrepresentable(value) }
         buffer.append(utf8: value.description)
         return true
     }
@@ -105,7 +105,7 @@ extension JSONWriter {
     }
 
     private func write(_ value: Date) throws -> Bool {
-        guard !value.timeIntervalSince1970.isNaN else { throw formless(value.timeIntervalSince1970) }
+        guard !value.timeIntervalSince1970.isNaN else { throw unrepresentable(value.timeIntervalSince1970) }
         buffer.append(0x22)
         DateText.append(value, dates, to: &buffer)
         buffer.append(0x22)
@@ -120,7 +120,7 @@ extension JSONWriter {
     func writeNull() { buffer.append("null" as StaticString) }
 
     /// Returns the error for a number without a JSON representation.
-    func formless(_ value: any Sendable) -> EncodingError {
+    func unrepresentable(_ value: any Sendable) -> EncodingError {
         // The name or the comma is written already, so the path to the current output is the path to the value.
         var path = top >= 0 ? path(to: frames[top].serial) ?? [] : []
         if top >= 0, let step = lastStep { path.append(step) }

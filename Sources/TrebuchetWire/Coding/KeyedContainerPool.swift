@@ -14,11 +14,11 @@ struct KeyedContainerPool<State: PooledContainerState>: ~Copyable {
     /// A pooled container, which this object retains.
     final class PooledContainer {
         /// Returns the container. The caller knows its key type; the function has the same representation for all of them.
-        let give: () -> State.Container
+        let provide: () -> State.Container
         let state: State
 
-        fileprivate init(_ give: @escaping () -> State.Container, _ state: State) {
-            self.give = give
+        fileprivate init(_ provide: @escaping () -> State.Container, _ state: State) {
+            self.provide = provide
             self.state = state
         }
     }
@@ -79,16 +79,16 @@ struct KeyedContainerPool<State: PooledContainerState>: ~Copyable {
         else { return state.retainOwner() }
         // Both functions return their result indirectly, so they have the same representation. The result is only requested as
         // its own type.
-        let give = unsafeBitCast(Self.giver(of: container), to: (() -> State.Container).self)
+        let provide = unsafeBitCast(Self.provider(of: container), to: (() -> State.Container).self)
         // The size check above ensures that it is a reference.
         let box = unsafeBitCast(container, to: Unmanaged<AnyObject>.self)
-        entry.pointee = Entry(keys: keys, container: PooledContainer(give, state), box: box)
+        entry.pointee = Entry(keys: keys, container: PooledContainer(provide, state), box: box)
         used |= 1 << UInt32(truncatingIfNeeded: index)
     }
 
     /// Returns a function that returns the container. It is generic over the container type, so that it needs no runtime lookup.
     @inline(never)
-    private static func giver<Container>(of container: Container) -> () -> Container { { container } }
+    private static func provider<Container>(of container: Container) -> () -> Container { { container } }
 
     /// Ends an encoding or decoding: containers that are still retained elsewhere leave the pool.
     mutating func removeRetained() {
@@ -127,7 +127,7 @@ extension JSONReader {
             pooled.state.reader = .passUnretained(self)
             pooled.state.mark = mark
             // The entry was stored for this key type, so the function returns exactly this container type.
-            return unsafeBitCast(pooled.give, to: (() -> KeyedDecodingContainer<Key>).self)()
+            return unsafeBitCast(pooled.provide, to: (() -> KeyedDecodingContainer<Key>).self)()
         }
     }
 
@@ -167,7 +167,7 @@ extension JSONWriterPosition {
             pooled.state.depth = depth
             pooled.state.serial = serial
             // The entry was stored for this key type, so the function returns exactly this container type.
-            return unsafeBitCast(pooled.give, to: (() -> KeyedEncodingContainer<Key>).self)()
+            return unsafeBitCast(pooled.provide, to: (() -> KeyedEncodingContainer<Key>).self)()
         }
     }
 

@@ -126,9 +126,9 @@ package final class ValueCoder: @unchecked Sendable {
         defer {
             reader.unsafelyUnwrapped.keyed.removeRetained()
             // A retained decoder must not read later values.
-            let isHeld = !isKnownUniquelyReferenced(&reader)
-            reader.unsafelyUnwrapped.close(isHeld: isHeld)
-            if isHeld { reader = nil }
+            let isRetained = !isKnownUniquelyReferenced(&reader)
+            reader.unsafelyUnwrapped.close(isRetained: isRetained)
+            if isRetained { reader = nil }
         }
         do {
             return try Unmanaged.passUnretained(reader.unsafelyUnwrapped)._withUnsafeGuaranteedRef { reader in

@@ -201,33 +201,33 @@ extension ScannedEnvelope {
     private func check(_ message: UnsafeRawBufferPointer) throws(EnvelopeError) {
         switch kind {
         case .invocation, .repeat:
-            try need(callID, "callID", message)
-            try needName(actorID, "actorID")
-            try needName(targetIdentifier, "targetIdentifier")
+            try requireIdentifier(callID, "callID", message)
+            try requireName(actorID, "actorID")
+            try requireName(targetIdentifier, "targetIdentifier")
         case .cancel, .response:
-            try need(callID, "callID", message)
+            try requireIdentifier(callID, "callID", message)
         case .streamStart:
-            try need(streamID, "streamID", message)
-            try need(callID, "callID", message)
+            try requireIdentifier(streamID, "streamID", message)
+            try requireIdentifier(callID, "callID", message)
         case .streamData:
-            try need(streamID, "streamID", message)
+            try requireIdentifier(streamID, "streamID", message)
             guard sequenceNumber != nil else { throw EnvelopeError("streamData: missing sequenceNumber") }
             guard data.isAbsent != patch.isAbsent else {
                 throw EnvelopeError("streamData: exactly one of data and patch")
             }
         case .streamEnd, .streamError:
-            try need(streamID, "streamID", message)
+            try requireIdentifier(streamID, "streamID", message)
         case .streamResume:
-            try need(streamID, "streamID", message)
-            if !callID.isAbsent { try need(callID, "callID", message) }
-            try needName(actorID, "actorID")
-            try needName(targetIdentifier, "targetIdentifier")
+            try requireIdentifier(streamID, "streamID", message)
+            if !callID.isAbsent { try requireIdentifier(callID, "callID", message) }
+            try requireName(actorID, "actorID")
+            try requireName(targetIdentifier, "targetIdentifier")
         case .error, .goAway, .hello: break
         }
     }
 
     @inline(__always)
-    private func need(
+    private func requireIdentifier(
         _ identifier: ByteRange, _ name: StaticString, _ message: UnsafeRawBufferPointer
     ) throws(EnvelopeError) {
         if Self.isIdentifier(identifier, message) { return }
@@ -236,7 +236,7 @@ extension ScannedEnvelope {
     }
 
     @inline(__always)
-    private func needName(_ range: ByteRange, _ name: StaticString) throws(EnvelopeError) {
+    private func requireName(_ range: ByteRange, _ name: StaticString) throws(EnvelopeError) {
         guard !range.isAbsent, range.count > 0 else { throw EnvelopeError("\(kind): missing \(name)") }
     }
 

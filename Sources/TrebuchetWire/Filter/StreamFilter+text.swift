@@ -47,13 +47,13 @@ extension StreamFilter {
         try cursor.expect(0x7B)
         while let range = try cursor.name(&isFirst) {
             let name = JSONName(range, in: cursor)
-            if name.says("path") {
+            if name.isEqual("path") {
                 path = try Self.pointer(&cursor)
-            } else if name.says("distinct") {
+            } else if name.isEqual("distinct") {
                 isDistinct = try Self.flag("distinct", &cursor)
-            } else if name.says("minIntervalMilliseconds") {
+            } else if name.isEqual("minIntervalMilliseconds") {
                 minimumIntervalMilliseconds = try Self.interval(&cursor)
-            } else if name.says("where") {
+            } else if name.isEqual("where") {
                 condition = try Condition(&cursor)
             } else {
                 throw EnvelopeError("unknown member '\(name.text)' of a filter")
@@ -103,16 +103,16 @@ extension StreamFilter.Condition {
         try cursor.expect(0x7B)
         while let range = try cursor.name(&isFirst) {
             let name = JSONName(range, in: cursor)
-            if name.says("path") {
+            if name.isEqual("path") {
                 path = try StreamFilter.pointer(&cursor)
-            } else if name.says("op") {
+            } else if name.isEqual("op") {
                 guard cursor.peek() == 0x22 else { throw EnvelopeError("'op' of a filter must be a string") }
                 let text = JSONName(try cursor.string(), in: cursor).text
                 comparison = StreamCondition.Comparison(rawValue: text)
                 guard comparison != nil else { throw EnvelopeError("unknown 'op' '\(text)' of a filter") }
-            } else if name.says("value") {
+            } else if name.isEqual("value") {
                 value = Array(cursor.bytes(try cursor.value(depth: 2)))
-            } else if name.says("numbersAlone") {
+            } else if name.isEqual("numbersAlone") {
                 isOfNumbersAlone = try StreamFilter.flag("numbersAlone", &cursor)
             } else {
                 throw EnvelopeError("unknown member '\(name.text)' of 'where' of a filter")

@@ -88,7 +88,7 @@ struct ArrayDiffCursor {
         cursor.at = 1
         var isFirst = true
         while let name = try? cursor.name(&isFirst), let value = try? cursor.value(depth: 1) {
-            if JSONName(name, in: cursor).says("id") { return JSONName(cursor.bytes(value)) }
+            if JSONName(name, in: cursor).isEqual("id") { return JSONName(cursor.bytes(value)) }
         }
         return JSONName(element)
     }

@@ -13,7 +13,7 @@ extension EditableJSON {
         let part = part(at: location)
         guard part.container != nil else { return part }
         let size = try size(of: part)
-        try spend(size)
+        try consumeBudget(size)
         let text = newText(count: size)
         write(part, to: text)
         let closed = EditableJSONValue(UnsafeRawBufferPointer(text))

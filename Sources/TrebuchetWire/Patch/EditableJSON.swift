@@ -36,7 +36,7 @@ struct EditableJSON: ~Copyable {
         case .copy: try insert(checked(closed(find(operation.from!)), for: path), at: path)
         case .test:
             let found = try closed(find(path)).text
-            try spend(found.count)
+            try consumeBudget(found.count)
             guard JSONText.isEqual(found, operation.value!) else {
                 throw JSONPatchError(.testFailed, "another value is at '\(path)'")
             }
@@ -70,7 +70,7 @@ struct EditableJSON: ~Copyable {
         } else {
             let count = containers[parent].parts.count
             guard let index = token.isEnd ? count : token.index, index <= count else { throw Self.missing(path) }
-            try spend(count - index)
+            try consumeBudget(count - index)
             containers[parent].parts.insert(part, at: index)
         }
     }
@@ -83,7 +83,7 @@ struct EditableJSON: ~Copyable {
         guard case .part(let index, let parent) = try find(path) else {
             throw JSONPatchError(.missingTarget, "the document as a whole cannot be removed")
         }
-        try spend(containers[parent].parts.count - index)
+        try consumeBudget(containers[parent].parts.count - index)
         return containers[parent].remove(at: index)
     }
 
@@ -122,7 +122,7 @@ struct EditableJSON: ~Copyable {
         for depth in path.tokens.indices {
             var part = part(at: location)
             if part.container == nil {
-                try spend(part.count)
+                try consumeBudget(part.count)
                 part = try open(part, towards: path, depth: depth)
                 set(location, part)
             }
@@ -140,7 +140,7 @@ struct EditableJSON: ~Copyable {
 
     // MARK: Limits
 
-    mutating func spend(_ work: Int) throws(JSONPatchError) {
+    mutating func consumeBudget(_ work: Int) throws(JSONPatchError) {
         workLeft -= work
         guard workLeft >= 0 else { throw JSONPatchError(.tooLarge, "the patch exceeds the work limit") }
     }
@@ -149,7 +149,7 @@ struct EditableJSON: ~Copyable {
     private mutating func checked(_ part: EditableJSONValue, for path: JSONPointer) throws(JSONPatchError)
         -> EditableJSONValue
     {
-        try spend(fullSize(of: part))
+        try consumeBudget(fullSize(of: part))
         guard fits(part, below: path.tokens.count) else {
             throw JSONPatchError(.tooLarge, "at '\(path)' values would nest deeper than \(JSONCursor.maximumDepth)")
         }

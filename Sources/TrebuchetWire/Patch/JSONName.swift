@@ -32,7 +32,7 @@ struct JSONName: Hashable {
         content.withUnsafeBytes { hasher.combine(bytes: $0) }
     }
 
-    func says(_ text: StaticString) -> Bool {
+    func isEqual(_ text: StaticString) -> Bool {
         isEscaped ? content.withUnsafeBytes { $0.equals(text) } : bytes.equals(text)
     }
 

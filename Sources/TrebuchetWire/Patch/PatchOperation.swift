@@ -60,13 +60,13 @@ package struct PatchOperation {
             try cursor.expect(0x7B)
             while let range = try cursor.name(&isFirst) {
                 let name = JSONName(range, in: cursor)
-                if name.says("op") {
+                if name.isEqual("op") {
                     try Self.setMember(&op, name, &cursor)
-                } else if name.says("path") {
+                } else if name.isEqual("path") {
                     try Self.setMember(&path, name, &cursor)
-                } else if name.says("from") {
+                } else if name.isEqual("from") {
                     try Self.setMember(&from, name, &cursor)
-                } else if name.says("value") {
+                } else if name.isEqual("value") {
                     try Self.setMember(&value, name, &cursor)
                 } else {
                     _ = try cursor.value(depth: 2)

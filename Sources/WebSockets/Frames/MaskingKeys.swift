@@ -23,7 +23,7 @@ final class MaskingKeys {
 /// A source of unpredictable random bytes.
 enum RandomBytes {
     static func make(count: Int) -> [UInt8] {
-        precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")
+        precondition(OpenSSL.isInitialized, "OpenSSL initialization failed")
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             precondition(RAND_bytes(buffer.baseAddress, Int32(count)) == 1, "libcrypto cannot provide random bytes")
             initialized = count

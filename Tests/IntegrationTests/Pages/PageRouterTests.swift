@@ -102,11 +102,11 @@ import TrebuchetTesting
         try folder.link("inside.html", to: "index.html")
         #expect(mkfifo(folder.path + "/fifo", 0o600) == 0)
         // A folder whose name starts with the name of the served one.
-        let beside = folder.path + "-beside"
-        try FileManager.default.createDirectory(atPath: beside, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(atPath: beside) }
-        try Data("secret".utf8).write(to: URL(fileURLWithPath: beside + "/x.txt"))
-        try folder.link("beside", to: beside)
+        let sibling = folder.path + "-beside"
+        try FileManager.default.createDirectory(atPath: sibling, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: sibling) }
+        try Data("secret".utf8).write(to: URL(fileURLWithPath: sibling + "/x.txt"))
+        try folder.link("beside", to: sibling)
         let name = URL(fileURLWithPath: other.path).lastPathComponent
         try await withServer([try .folder(folder.path)]) { _, address in
             let client = try PageClient(address)

@@ -10,7 +10,7 @@ final class Stage: Sendable {
     static let tick = Duration.seconds(1)
     let clock = TestClock()
     private let executor = TestExecutor()
-    private let held = Mutex<[any Sendable]>([])
+    private let retained = Mutex<[any Sendable]>([])
 
     /// Runs the work on the stage and returns when all its immediate effects are done.
     func perform(_ work: @escaping @Sendable () async -> Void) {
@@ -29,12 +29,12 @@ final class Stage: Sendable {
         executor.runUntilIdle()
     }
 
-    func keep(_ something: any Sendable) { held.withLock { $0.append(something) } }
+    func keep(_ something: any Sendable) { retained.withLock { $0.append(something) } }
     /// Releases the retained subscriptions and chains.
     func release() {
-        let released = held.withLock { held in
-            let released = held
-            held = []
+        let released = retained.withLock { retained in
+            let released = retained
+            retained = []
             return released
         }
         withExtendedLifetime(released) {}

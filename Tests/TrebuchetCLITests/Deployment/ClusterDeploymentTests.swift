@@ -82,12 +82,12 @@ import Testing
         }
         // The nodes balance the slots in small steps: the owner may be changing.
         var owner = ""
-        let isTold = try await eventually {
+        let isReported = try await eventually {
             owner = try await status(port, "counters/a").owners["counters/a"] ?? "nobody"
             return try await trebuchet("cluster", "owner", "counters/a", "--cluster", engine).output
                 == "counters/a  \(owner)\n"
         }
-        #expect(isTold)
+        #expect(isReported)
         var listed = ""
         let isShared = try await eventually {
             let outcome = try await trebuchet("cluster", "status", "--cluster", engine)

@@ -34,7 +34,12 @@ import Trebuchet
         #expect(try await call(server.url, authority: "one/ca.pem").output == "2\n")
         let foreign = try await call(url, authority: "other/ca.pem")
         #expect(foreign.status == 1)
-        #expect(foreign.error.contains("certificate"), "\(foreign.error)")
+        #expect(foreign.error.contains("--ca-file must contain the certificate of its authority"), "\(foreign.error)")
+        let unknown = try await ChildProcess(
+            ServeProcess.tool, ["call", "--url", url, "counter", "increment()"], error: .captured
+        ).finish()
+        #expect(unknown.status == 1)
+        #expect(unknown.error.contains("pass its certificate with --ca-file FILE"), "\(unknown.error)")
         await server.stop()
     }
 }

@@ -52,7 +52,7 @@ struct EngineConformanceTests {
                 for (index, node) in nodes.enumerated() {
                     group.addTask {
                         let engine = index % 2 == 0 ? rig.one : rig.other
-                        switch try await engine.acquire(slot, for: node, lasting: EngineRig.long) {
+                        switch try await engine.acquire(slot, for: node, duration: EngineRig.long) {
                         case .acquired(let lease):
                             #expect(lease.fence == 1)
                             return 1
@@ -114,7 +114,7 @@ struct EngineConformanceTests {
         let log = ClusterLog("watched")
         let node = try ClusterNode(name: "a")
         let lease = try #require(
-            try await rig.one.acquire(log.slot, for: node, lasting: EngineRig.long).lease)
+            try await rig.one.acquire(log.slot, for: node, duration: EngineRig.long).lease)
         func append(_ offset: UInt64) async throws {
             let change = LogAppend([UInt8(offset), 58, 0], expectedHead: offset - 1)
             #expect(try await rig.one.append(change, to: log, lease: lease) == .accepted(offset))
@@ -158,7 +158,7 @@ struct EngineConformanceTests {
         let node = try ClusterNode(name: "a")
         let log = ClusterLog("12345678")
         let lease = try #require(
-            try await engine.acquire(log.slot, for: node, lasting: EngineRig.long).lease)
+            try await engine.acquire(log.slot, for: node, duration: EngineRig.long).lease)
         func code(_ body: () async throws -> Void) async -> ClusterEngineError.Code? {
             do { try await body() } catch { return (error as? ClusterEngineError)?.code }
             return nil
@@ -184,8 +184,8 @@ struct EngineConformanceTests {
             await code { _ = try await engine.store([1, 2, 3, 4, 5, 6], at: 0, of: log, under: lease) } == .tooLarge)
         #expect(await code { try await engine.renewNode(node, info: [1, 2, 3], duration: .seconds(1)) } == .tooLarge)
         #expect(await code { _ = try await engine.sendMessage([1, 2, 3, 4, 5], to: node) } == .tooLarge)
-        for lasting in [Duration.zero, .seconds(-1), .seconds(86_401)] {
-            #expect(await code { _ = try await engine.acquire(log.slot, for: node, lasting: lasting) } == .invalid)
+        for duration in [Duration.zero, .seconds(-1), .seconds(86_401)] {
+            #expect(await code { _ = try await engine.acquire(log.slot, for: node, duration: duration) } == .invalid)
         }
     }
 

@@ -38,21 +38,21 @@ struct EngineScenario: Sendable, CustomStringConvertible {
         EngineScenario(
             "an expired lease is acquired by another node",
             [
-                .acquire("a", lasting: EngineRig.short, "acquired 1"), .pass, .acquire("b", "acquired 2"),
+                .acquire("a", duration: EngineRig.short, "acquired 1"), .pass, .acquire("b", "acquired 2"),
                 .acquire("a", "held by b 2"),
                 .renew("a", fence: 1, "false"), .release("a", fence: 1, "false"), .holder("b 2"),
             ]),
         EngineScenario(
             "an expired lease that no other node has acquired is renewed",
             [
-                .acquire("a", lasting: EngineRig.short, "acquired 1"), .pass, .renew("a", fence: 1, "true"),
+                .acquire("a", duration: EngineRig.short, "acquired 1"), .pass, .renew("a", fence: 1, "true"),
                 .holder("a 1"),
                 .acquire("b", "held by a 1"),
             ]),
         EngineScenario(
             "the owner acquires the slot again with the same fence",
             [
-                .acquire("a", lasting: EngineRig.short, "acquired 1"), .pass, .acquire("a", "acquired 1"),
+                .acquire("a", duration: EngineRig.short, "acquired 1"), .pass, .acquire("a", "acquired 1"),
                 .holder("a 1"),
             ]),
     ]
@@ -84,7 +84,7 @@ struct EngineScenario: Sendable, CustomStringConvertible {
         EngineScenario(
             "an owner suspended for longer than its lease cannot write any more",
             [
-                .acquire("a", lasting: EngineRig.short, "acquired 1"),
+                .acquire("a", duration: EngineRig.short, "acquired 1"),
                 .append("a", fence: 1, top: 0, "x", "accepted 1"), .pass,
                 .append("a", fence: 1, top: 1, "y", "lease over"), .acquire("b", "acquired 2"),
                 .append("a", fence: 1, top: 1, "y", "fenced 2"), .store("a", fence: 1, at: 1, "all", "fenced 2"),
@@ -94,7 +94,7 @@ struct EngineScenario: Sendable, CustomStringConvertible {
         EngineScenario(
             "an owner whose lease is renewed continues to write",
             [
-                .acquire("a", lasting: EngineRig.short, "acquired 1"), .pass,
+                .acquire("a", duration: EngineRig.short, "acquired 1"), .pass,
                 .append("a", fence: 1, top: 0, "x", "lease over"),
                 .store("a", fence: 1, at: 0, "all", "lease over"), .renew("a", fence: 1, "true"),
                 .append("a", fence: 1, top: 0, "x", "accepted 1"),

@@ -5,8 +5,8 @@ import TrebuchetCluster
 /// Operations of nodes on one slot and its log, with the expected outcomes as text.
 enum EngineStep: Sendable {
     /// A node, named by its letter, acquires the slot; `acquired 2`, `held by a 1`.
-    case acquire(Character, lasting: Duration = EngineRig.long, String)
-    case renew(Character, fence: UInt64, lasting: Duration = EngineRig.long, String)
+    case acquire(Character, duration: Duration = EngineRig.long, String)
+    case renew(Character, fence: UInt64, duration: Duration = EngineRig.long, String)
     case release(Character, fence: UInt64, String)
     /// `a 2`, `nobody`.
     case holder(String)
@@ -59,16 +59,16 @@ struct EnginePlayer {
 
     private func outcome(of step: EngineStep) async throws -> (outcome: String, expected: String)? {
         switch step {
-        case .acquire(let node, let lasting, let expected):
-            let claim = try await engine.acquire(log.slot, for: nodes[node]!, lasting: lasting)
+        case .acquire(let node, let duration, let expected):
+            let claim = try await engine.acquire(log.slot, for: nodes[node]!, duration: duration)
             switch claim {
             case .acquired(let lease):
                 #expect(lease.owner == nodes[node]! && lease.slot == log.slot)
                 return ("acquired \(lease.fence)", expected)
             case .ownedByOther(let holder): return ("held by \(name(holder))", expected)
             }
-        case .renew(let node, let fence, let lasting, let expected):
-            return ("\(try await engine.renewLease(lease(node, fence), duration: lasting))", expected)
+        case .renew(let node, let fence, let duration, let expected):
+            return ("\(try await engine.renewLease(lease(node, fence), duration: duration))", expected)
         case .release(let node, let fence, let expected):
             return ("\(try await engine.releaseLease(lease(node, fence)))", expected)
         case .holder(let expected):

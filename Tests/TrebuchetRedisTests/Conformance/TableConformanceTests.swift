@@ -189,14 +189,14 @@ struct TableConformanceTests {
         let rig = try EngineRig(kind)
         let table = ClusterTable("lost")
         _ = try await rig.one.apply(TableChange([.init("a", .put([1]))]), to: table)
-        let life = try #require(try await rig.other.changeFeed(of: table, after: nil, limit: 1).tableIncarnation)
-        let change = TableChange([.init("a", .put([2]))], tableIncarnation: life)
+        let incarnation = try #require(try await rig.other.changeFeed(of: table, after: nil, limit: 1).tableIncarnation)
+        let change = TableChange([.init("a", .put([2]))], tableIncarnation: incarnation)
         #expect(try await rig.other.apply(change, to: table) == .changed(2))
         try await rig.loseEverything()
         let error = await #expect(throws: ClusterEngineError.self) { try await rig.other.apply(change, to: table) }
         #expect(error?.code == .dataLoss)
         #expect(try await rig.one.apply(TableChange([]), to: table) == .changed(1))
-        #expect(try await rig.one.changeFeed(of: table, after: nil, limit: 1).tableIncarnation != life)
+        #expect(try await rig.one.changeFeed(of: table, after: nil, limit: 1).tableIncarnation != incarnation)
         await #expect(throws: ClusterEngineError.self) { try await rig.other.apply(change, to: table) }
     }
 
@@ -299,10 +299,13 @@ struct TableConformanceTests {
         #expect(await code { _ = try await engine.values(many, of: table) } == .tooLarge)
         #expect(await change(many.map { TableChange.Write.delete($0) }) == .tooLarge)
         #expect(await code { _ = try await engine.values([], of: ClusterTable("123456789")) } == .tooLarge)
-        func take(_ kind: String, interval: Duration = .seconds(1), burst: Int = 1, kept: Int = 1, times: Int = 1) async
+        func take(
+            _ kind: String, interval: Duration = .seconds(1), burst: Int = 1, maximumEntries: Int = 1, times: Int = 1
+        ) async
             -> ClusterEngineError.Code?
         {
-            let one = RateConsumption(RateKey(kind, "x"), interval: interval, burst: burst, maximumEntries: kept)
+            let one = RateConsumption(
+                RateKey(kind, "x"), interval: interval, burst: burst, maximumEntries: maximumEntries)
             return await code {
                 _ = try await engine.consumeRates([RateConsumption](repeating: one, count: times), of: table)
             }
@@ -311,7 +314,7 @@ struct TableConformanceTests {
         for kind in ["", "a:b", "é", String(repeating: "a", count: 65)] { #expect(await take(kind) == .invalid) }
         #expect(await take("b", interval: .zero) == .invalid)
         #expect(await take("b", burst: 0) == .invalid)
-        #expect(await take("b", kept: 0) == .invalid)
+        #expect(await take("b", maximumEntries: 0) == .invalid)
         #expect(await take("b", times: 2) == .invalid)
     }
 }

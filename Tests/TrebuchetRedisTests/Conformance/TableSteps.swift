@@ -27,8 +27,8 @@ enum TableStep: Sendable {
 
 extension TableChange.Write {
     static func put(_ name: String, _ text: String) -> Self { Self(name, .put(Array(text.utf8))) }
-    static func putExpiring(_ name: String, _ text: String, _ lasting: Duration = EngineRig.long) -> Self {
-        Self(name, .putExpiring(Array(text.utf8), lasting: lasting))
+    static func putExpiring(_ name: String, _ text: String, _ lifetime: Duration = EngineRig.long) -> Self {
+        Self(name, .putExpiring(Array(text.utf8), lifetime: lifetime))
     }
     static func add(_ name: String, _ number: Int64) -> Self { Self(name, .increment(number)) }
     static func delete(_ name: String) -> Self { Self(name, .delete) }

@@ -131,8 +131,8 @@ import TrebuchetTesting
 
     @Test("only the server's user and root may connect")
     func users() {
-        #expect(AdminSocketFile.mayTalk(1000, 1000) && AdminSocketFile.mayTalk(0, 1000))
-        #expect(!AdminSocketFile.mayTalk(1001, 1000) && !AdminSocketFile.mayTalk(1000, 0))
+        #expect(AdminSocketFile.isPermitted(1000, 1000) && AdminSocketFile.isPermitted(0, 1000))
+        #expect(!AdminSocketFile.isPermitted(1001, 1000) && !AdminSocketFile.isPermitted(1000, 0))
     }
 
     @Test("connecting without a server is an error with the reason")

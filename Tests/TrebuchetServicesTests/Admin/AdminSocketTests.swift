@@ -18,9 +18,9 @@ import TrebuchetTesting
 
     @Test("documents are imported, listed and removed, and readers of the collection see this immediately")
     func documents() async throws {
-        try await AdminWorld.run { world in
-            let admin = try world.admin()
-            let todos = try await world.guest().todos()
+        try await AdminTestEnvironment.run { environment in
+            let admin = try environment.admin()
+            let todos = try await environment.guest().todos()
             await shows(todos) { !$0.isLoading }
             let both = [try todo("1", creator: "ada"), try todo("2")]
             let first = try await admin.restore(both, replaces: false)
@@ -58,8 +58,8 @@ import TrebuchetTesting
 
     @Test("a page of large documents is limited by the size of a response, and the next continues after it")
     func largeDocuments() async throws {
-        try await AdminWorld.run { world in
-            let admin = try world.admin()
+        try await AdminTestEnvironment.run { environment in
+            let admin = try environment.admin()
             let text = String(repeating: "x", count: 60_000)
             for part in [100..<150, 150..<200] {
                 let documents = try part.map { try todo("\($0)", title: text) }
@@ -77,8 +77,8 @@ import TrebuchetTesting
         "importing a document again changes nothing; an existing one is replaced or kept; the first invalid one ends the import"
     )
     func restoring() async throws {
-        try await AdminWorld.run { world in
-            let admin = try world.admin()
+        try await AdminTestEnvironment.run { environment in
+            let admin = try environment.admin()
             let old = try todo("1", title: "old", creator: "ada")
             let new = try todo("1", title: "new", creator: "eve")
             #expect(try await admin.restore([old], replaces: true)?.created == 1)
@@ -99,8 +99,8 @@ import TrebuchetTesting
 
     @Test("an export is a snapshot, although documents are changed while it is read")
     func export() async throws {
-        try await AdminWorld.run { world in
-            let (admin, other) = (try world.admin(), try world.admin())
+        try await AdminTestEnvironment.run { environment in
+            let (admin, other) = (try environment.admin(), try environment.admin())
             // More than the connection can buffer, so that the last part is sent later.
             let text = String(repeating: "x", count: 20_000)
             let all = try (100..<300).map { try todo("\($0)", title: text) }
@@ -131,8 +131,8 @@ import TrebuchetTesting
     func collections(isCataloged: Bool) async throws {
         let memory = MemoryStore()
         let store: any StateStore = isCataloged ? memory : TestStore(memory: memory, part: StateRelay(.working))
-        try await AdminWorld.run(store: store) { world in
-            let admin = try world.admin()
+        try await AdminTestEnvironment.run(store: store) { environment in
+            let admin = try environment.admin()
             for name in ["a", "b", "c", "d"] {
                 _ = try await admin.restore([try todo("1"), try todo("2")], replaces: false, in: name)
             }
@@ -156,9 +156,9 @@ import TrebuchetTesting
 
     @Test("a kicked member is out immediately, and cannot join again for a time")
     func kick() async throws {
-        try await AdminWorld.run { world in
-            let admin = try world.admin()
-            let (ada, bob) = (try await world.guest(), try await world.guest())
+        try await AdminTestEnvironment.run { environment in
+            let admin = try environment.admin()
+            let (ada, bob) = (try await environment.guest(), try await environment.guest())
             let auth = ada.backend.withCurrent { Shared(.trebuchetAuth) }
             let user = try await auth.signInAsGuest()
             let (adas, bobs) = (
@@ -203,14 +203,15 @@ import TrebuchetTesting
 
     @Test("a granted or revoked role takes effect immediately for existing and new connections")
     func roles() async throws {
-        try await AdminWorld.run { world in
-            let doorman = RulesTestServer(actorSystem: world.server.actorSystem)
-            await world.server.expose(doorman, as: RulesTestServer.name)
-            let admin = try world.admin()
+        try await AdminTestEnvironment.run { environment in
+            let doorman = RulesTestServer(actorSystem: environment.server.actorSystem)
+            await environment.server.expose(doorman, as: RulesTestServer.name)
+            let admin = try environment.admin()
             let credentials = InMemoryCredentialStore()
             func backend() -> TrebuchetBackend {
                 TrebuchetBackend(
-                    transport: .webSocket(host: world.address.host, port: world.address.port), credentials: credentials)
+                    transport: .webSocket(host: environment.address.host, port: environment.address.port),
+                    credentials: credentials)
             }
             let first = backend()
             try await first.client.connect()
@@ -258,9 +259,9 @@ import TrebuchetTesting
     @Test("a session ended or an account removed by an administrator takes effect for its connections immediately")
     func sessions() async throws {
         let store = MemoryStore()
-        try await AdminWorld.run(store: store) { world in
-            let admin = try world.admin()
-            let (ada, bob) = (try await world.guest(), try await world.guest())
+        try await AdminTestEnvironment.run(store: store) { environment in
+            let admin = try environment.admin()
+            let (ada, bob) = (try await environment.guest(), try await environment.guest())
             var ids: [String] = []
             for guest in [ada, bob] {
                 ids.append(try await guest.backend.withCurrent { Shared(.trebuchetAuth) }.signInAsGuest().id)
@@ -276,13 +277,13 @@ import TrebuchetTesting
             let session = try #require(own.first).name
             #expect(try await admin.isDone(.endSession(name: session)) == true)
             #expect(try await admin.isDone(.endSession(name: session)) == false)
-            #expect(world.accounts.connections.count == 1)
+            #expect(environment.accounts.connections.count == 1)
             #expect(try await admin.isDone(.removeAccount(name: ids[1])) == true)
             #expect(try await admin.isDone(.removeAccount(name: ids[1])) == false)
-            #expect(world.accounts.connections.count == 0)
+            #expect(environment.accounts.connections.count == 0)
             #expect(try await store.list("auth", prefix: "account/").isEmpty)
             #expect(try await store.list("auth", prefix: "session/").isEmpty)
-            #expect(await world.accounts.accountCount == AccountCount())
+            #expect(await environment.accounts.accountCount == AccountCount())
         }
     }
 
@@ -290,14 +291,14 @@ import TrebuchetTesting
 
     @Test("each operation and its administrator are logged in one line")
     func log() async throws {
-        try await AdminWorld.run { world in
-            let admin = try world.admin()
+        try await AdminTestEnvironment.run { environment in
+            let admin = try environment.admin()
             _ = try await admin.ask(.removeDocuments(collection: "todos", ids: ["1\nforged"]))
             _ = try? await admin.ask(.setRole(role: "editor", account: "nobody", isGranted: true))
             let uid = geteuid()
             // A busy machine logs further lines.
             #expect(
-                world.log.lines.filter { $0.hasPrefix("admin:") } == [
+                environment.log.lines.filter { $0.hasPrefix("admin:") } == [
                     "admin: uid \(uid): remove '1\\nforged' from collection 'todos'",
                     "admin: uid \(uid): grant role 'editor' to 'nobody'",
                     "admin: uid \(uid): request failed: account 'nobody' does not exist",
@@ -307,20 +308,20 @@ import TrebuchetTesting
 
     @Test("at most four administrators use a server at once, and a departing one makes room")
     func connections() async throws {
-        try await AdminWorld.run { world in
+        try await AdminTestEnvironment.run { environment in
             var admins: [Admin] = []
             for _ in 1...4 {
-                let admin = try world.admin()
+                let admin = try environment.admin()
                 _ = try await admin.ask(.rooms(after: nil, limit: 1))
                 admins.append(admin)
             }
-            let fifth = try world.admin()
+            let fifth = try environment.admin()
             await #expect(throws: Admin.Failed(reason: "the admin socket has reached its limit of 4 connections")) {
                 try await fifth.answer()
             }
             admins.removeLast()
             let isFree = await eventually {
-                guard let admin = try? world.admin() else { return false }
+                guard let admin = try? environment.admin() else { return false }
                 return (try? await admin.ask(.rooms(after: nil, limit: 1))) != nil
             }
             #expect(isFree)
@@ -329,19 +330,19 @@ import TrebuchetTesting
 
     @Test("an invalid or oversized line ends only its connection, with a reason")
     func garbage() async throws {
-        try await AdminWorld.run { world in
-            let other = try world.admin()
+        try await AdminTestEnvironment.run { environment in
+            let other = try environment.admin()
             for (request, reason) in [
                 (#"{"rooms":{}}"#, "invalid message"), ("nonsense", "invalid message"),
                 (#"{"obliterate":{}}"#, "invalid message"),
             ] {
-                let admin = try world.admin()
+                let admin = try environment.admin()
                 try await admin.link.write(raw: Array((request + "\n").utf8))
                 let failed = await #expect(throws: Admin.Failed.self) { try await admin.answer() }
                 #expect(failed?.reason.hasPrefix(reason) == true, "\(String(describing: failed))")
                 #expect(try await admin.link.next(AdminResponse.self) == nil)
             }
-            let long = try world.admin()
+            let long = try environment.admin()
             // The server may have closed the connection before all of the line was sent.
             try? await long.link.write(
                 raw: Array(repeating: 0x20, count: AdminConnection.maximumLineLength + (256 << 10)))
@@ -353,7 +354,9 @@ import TrebuchetTesting
             } catch {
                 // The connection was reset, as it still had unread data.
             }
-            #expect(await eventually { world.log.lines.contains { $0.contains("line is longer than 4194304 bytes") } })
+            #expect(
+                await eventually { environment.log.lines.contains { $0.contains("line is longer than 4194304 bytes") } }
+            )
             _ = try await other.ask(.rooms(after: nil, limit: 1))
             await #expect(throws: Admin.Failed(reason: "the page size must be 1 to 1000 entries")) {
                 try await other.ask(.rooms(after: nil, limit: 1_001))

@@ -8,11 +8,11 @@ import Trebuchet
     private static let mutation = DocumentMutation(number: 1, command: .add("a"))
 
     private static func remember(
-        _ name: String, _ party: MutationParty?, in log: inout ClientMutationLog, most: Int,
+        _ name: String, _ scope: MutationScope?, in log: inout ClientMutationLog, most: Int,
         error: CollectionError? = nil
     ) {
         let outcome = MutationOutcome(number: 1, revision: 1, error: error)
-        log.remember(outcome, of: mutation, by: ByteText(name), party: party, .unwritten, most: most)
+        log.remember(outcome, of: mutation, by: ByteText(name), scope: scope, .unwritten, most: most)
     }
 
     private static func isKnown(_ name: String, in log: ClientMutationLog) -> Bool {
@@ -49,14 +49,14 @@ import Trebuchet
     func discarded() {
         var log = ClientMutationLog([:])
         let outcome = MutationOutcome(number: 1, revision: 1)
-        log.remember(outcome, of: Self.mutation, by: ByteText("a"), party: .host(1), .written, most: 10)
+        log.remember(outcome, of: Self.mutation, by: ByteText("a"), scope: .host(1), .written, most: 10)
         let before = log.byteCount
         let changes = log.beginWrite()
         log.endWrite(changes)
         let later = DocumentMutation(number: 2, command: .add("b"))
         log.remember(
-            MutationOutcome(number: 2, revision: 2), of: later, by: ByteText("a"), party: .host(1), .written, most: 10)
-        log.remember(outcome, of: Self.mutation, by: ByteText("b"), party: .host(2), .written, most: 10)
+            MutationOutcome(number: 2, revision: 2), of: later, by: ByteText("a"), scope: .host(1), .written, most: 10)
+        log.remember(outcome, of: Self.mutation, by: ByteText("b"), scope: .host(2), .written, most: 10)
         #expect(log.byteCount > before)
         log.discardUnwritten()
         #expect(log.byteCount == before && log.count == 1)

@@ -14,16 +14,18 @@ import TrebuchetTesting
         commands.enumerated().map { DocumentMutation(number: first + $0, command: $1) }
     }
 
-    private func connected(_ world: CollectionWorld, _ name: String) async throws -> CollectionTestClient {
-        let guest = world.guest(name)
+    private func connected(_ environment: CollectionTestEnvironment, _ name: String) async throws
+        -> CollectionTestClient
+    {
+        let guest = environment.guest(name)
         try await guest.client.connect()
         return guest
     }
 
     @Test("a document of another creator cannot be changed, linked or deleted, whatever the caller claims")
     func othersDocuments() async throws {
-        try await CollectionWorld.run { world in
-            let (ada, eve) = (try await connected(world, "ada"), try await connected(world, "eve"))
+        try await CollectionTestEnvironment.run { environment in
+            let (ada, eve) = (try await connected(environment, "ada"), try await connected(environment, "eve"))
             _ = try await ada.collection().commit(mutations([.add("a", ["t": .integer(1)])]), from: Self.secret)
             let attempts: [DocumentCommand] = [
                 .update(id: "a", fields: ["t": .integer(2)]), .update(id: "a", fields: ["creator": .string("eve")]),
@@ -48,10 +50,10 @@ import TrebuchetTesting
     func idle() async throws {
         var limits = CollectionLimits()
         limits.idleTime = .milliseconds(20)
-        try await CollectionWorld.run(limits: limits) { world in
-            let ada = try await connected(world, "ada")
+        try await CollectionTestEnvironment.run(limits: limits) { environment in
+            let ada = try await connected(environment, "ada")
             _ = try await ada.collection().commit(mutations([.add("a", ["t": .integer(1)])]), from: Self.secret)
-            let host = world.host
+            let host = environment.host
             #expect(await eventually { host.collectionCount == 0 })
             let again = try await ada.collection().commit(mutations([.add("a")], from: 2), from: Self.secret)
             #expect(again.map(\.error) == [.alreadyExists(id: "a")])
@@ -62,13 +64,13 @@ import TrebuchetTesting
     func refusedCall() async throws {
         var limits = CollectionLimits()
         limits.idleTime = .milliseconds(20)
-        try await CollectionWorld.run(limits: limits) { world in
-            let peer = try await ForeignClient.connect(world.address)
+        try await CollectionTestEnvironment.run(limits: limits) { environment in
+            let peer = try await ForeignClient.connect(environment.address)
             for (number, arguments) in ["[7,true]", "[[],7]"].enumerated() {
                 peer.invoke("\(number)", "collections/\(number)", "commit(_:from:)", arguments)
                 #expect(try #require(await peer.answer("\(number)").answer).result == nil)
             }
-            #expect(await eventually { world.host.collectionCount == 0 })
+            #expect(await eventually { environment.host.collectionCount == 0 })
             peer.close()
         }
     }
@@ -77,8 +79,8 @@ import TrebuchetTesting
     func sizes() async throws {
         var limits = CollectionLimits()
         limits.documentsPerCollection = 3
-        try await CollectionWorld.run(limits: limits) { world in
-            let (ada, bob) = (world.guest().todos(), world.guest().todos())
+        try await CollectionTestEnvironment.run(limits: limits) { environment in
+            let (ada, bob) = (environment.guest().todos(), environment.guest().todos())
             for size in [70 << 10, 600 << 10] {
                 let error = await #expect(throws: CollectionError.self) {
                     try await ada.create(Todo(id: "1", title: String(repeating: "x", count: size)))
@@ -103,8 +105,8 @@ import TrebuchetTesting
         limits.queriesPerConnection = 4
         limits.queries = 6
         limits.idleQueryTime = .zero
-        try await CollectionWorld.run(limits: limits) { world in
-            let (ada, bob) = (try await connected(world, "ada"), try await connected(world, "bob"))
+        try await CollectionTestEnvironment.run(limits: limits) { environment in
+            let (ada, bob) = (try await connected(environment, "ada"), try await connected(environment, "bob"))
             let (first, second) = (try ada.collection(), try bob.collection())
             let queries = (1...9).map { CollectionQuery(limit: $0) }
             for query in queries.prefix(4) { _ = try await first.open(query) }
@@ -116,7 +118,7 @@ import TrebuchetTesting
             for query in queries[4...5] { _ = try await second.open(query) }
             await #expect(throws: CollectionError.tooManyQueries(limit: 6)) { try await second.open(queries[6]) }
             await ada.client.close()
-            #expect(await eventually { world.host.queryCount == 3 })
+            #expect(await eventually { environment.host.queryCount == 3 })
             _ = try await second.open(queries[6])
             await #expect(throws: CollectionError.self) { try await second.open(CollectionQuery(limit: -1)) }
         }
@@ -126,12 +128,12 @@ import TrebuchetTesting
     func collections() async throws {
         var limits = CollectionLimits()
         limits.collections = 2
-        try await CollectionWorld.run(limits: limits) { world in
-            let guest = try await connected(world, "ada")
+        try await CollectionTestEnvironment.run(limits: limits) { environment in
+            let guest = try await connected(environment, "ada")
             for number in 0..<50 {
                 let collection = try guest.collection("empty\(number)")
                 #expect(try await collection.commit(mutations([.delete(id: "x")]), from: Self.secret).count == 1)
-                #expect(await eventually { world.host.collectionCount == 0 })
+                #expect(await eventually { environment.host.collectionCount == 0 })
             }
             for name in ["a", "b"] {
                 _ = try await guest.collection(name).commit(mutations([.add("x")]), from: Self.secret)
@@ -152,12 +154,12 @@ import TrebuchetTesting
     func rate() async throws {
         var limits = CollectionLimits()
         limits.writes = RateLimit(callsPerSecond: 500, burst: 10)
-        try await CollectionWorld.run(limits: limits) { world in
-            let guest = try await connected(world, "ada")
+        try await CollectionTestEnvironment.run(limits: limits) { environment in
+            let guest = try await connected(environment, "ada")
             let all = mutations((1...30).map { .add("\($0)") })
             let done = try await guest.collection("other").commit(all, from: Self.secret)
             #expect(done.count >= 10 && done.count < 30)
-            let todos = world.guest().todos()
+            let todos = environment.guest().todos()
             for number in 100..<140 { todos.create(Todo(id: "\(number)"), onError: nil) }
             await shows(todos) { !$0.isSyncing && $0.items.count == 40 }
             #expect(todos.wrappedValue.error == nil)
@@ -173,8 +175,8 @@ import TrebuchetTesting
         await #expect(throws: CollectionError.unknownCaller) { try await guest.collection().open(.all) }
         await guest.client.close()
         await server.shutdown(drain: .zero)
-        try await CollectionWorld.run { world in
-            let guest = try await connected(world, "ada")
+        try await CollectionTestEnvironment.run { environment in
+            let guest = try await connected(environment, "ada")
             await #expect(throws: CollectionError.self) {
                 try await guest.collection().commit(mutations([]), from: "short")
             }
@@ -194,8 +196,8 @@ import TrebuchetTesting
 
     @Test("custom rules hide documents that a user may not read")
     func reading() async throws {
-        try await CollectionWorld.run(rules: OwnDocuments()) { world in
-            let (ada, eve) = (world.guest("ada").todos(), world.guest("eve").todos())
+        try await CollectionTestEnvironment.run(rules: OwnDocuments()) { environment in
+            let (ada, eve) = (environment.guest("ada").todos(), environment.guest("eve").todos())
             let seen = Task {
                 for await value in eve.updates where value.items.contains(where: { $0.id == "eve's" }) {
                     return value.items.ids
@@ -212,7 +214,7 @@ import TrebuchetTesting
             await #expect(throws: CollectionError.notFound(id: "ada's")) {
                 try await eve.update("ada's") { $0.title = "?" }
             }
-            let late = world.guest("eve").todos()
+            let late = environment.guest("eve").todos()
             await shows(late) { $0.items.ids == ["eve's"] }
         }
     }
@@ -240,11 +242,11 @@ import TrebuchetTesting
     @Test("a write that the store refuses is neither acknowledged nor shown to others, and succeeds later")
     func failingStore() async throws {
         let store = FailingStore()
-        try await CollectionWorld.run(store: store) { world in
-            let (ada, bob) = (world.guest().todos(), world.guest().todos())
+        try await CollectionTestEnvironment.run(store: store) { environment in
+            let (ada, bob) = (environment.guest().todos(), environment.guest().todos())
             try await ada.create(Todo(id: "1"))
             store.fails.withLock { $0 = true }
-            let eve = try await connected(world, "eve")
+            let eve = try await connected(environment, "eve")
             let direct = try eve.collection()
             await #expect(throws: CollectionError.self) {
                 try await direct.commit(mutations([.add("2")]), from: Self.secret)

@@ -205,7 +205,7 @@ import TrebuchetTesting
 
     @Test("the server refuses a write whose claimed user differs from the connection's")
     func otherAccount() async throws {
-        try await CollectionWorld.run { fixture in
+        try await CollectionTestEnvironment.run { fixture in
             for (connected, account, isDone) in [
                 ("ada", "ada", true), ("ada", "bob", false), ("ada", "", false), ("nobody", "ada", false),
                 ("nobody", "", true),

@@ -10,8 +10,8 @@ import TrebuchetTesting
 @MainActor @Suite("Clients of collections", .timeLimit(.minutes(5))) struct CollectionClientTests {
     @Test("a condition is checked even if the write would change nothing for its writer")
     func nothingToChange() async throws {
-        try await CollectionWorld.run { world in
-            let (ada, bob) = (world.guest().todos(), world.guest().todos())
+        try await CollectionTestEnvironment.run { environment in
+            let (ada, bob) = (environment.guest().todos(), environment.guest().todos())
             try await ada.create(Todo(id: "1", title: "open"))
             await shows(bob) { $0.items.count == 1 }
             let first = try #require(bob.wrappedValue.document("1")?.revision)
@@ -72,8 +72,8 @@ import TrebuchetTesting
 
     @Test("a page has the documents that the app can decode, and lists the others with their problems")
     func pages() async throws {
-        try await CollectionWorld.run { world in
-            let guest = world.guest()
+        try await CollectionTestEnvironment.run { environment in
+            let guest = environment.guest()
             try await write(strangeTo: guest)
             var (items, unreadable, cursor): ([Voted], [UnreadableDocument], String?) = ([], [], nil)
             repeat {
@@ -90,8 +90,8 @@ import TrebuchetTesting
 
     @Test("a collection shows the documents that the app can decode, and lists the others with their problems")
     func unreadable() async throws {
-        try await CollectionWorld.run { world in
-            let guest = world.guest()
+        try await CollectionTestEnvironment.run { environment in
+            let guest = environment.guest()
             try await write(strangeTo: guest)
             let voted: Shared<SyncedCollection<Voted>> = guest.backend.withCurrent {
                 Shared(.trebuchetCollection(CollectionKey<Voted>("voted")), store: guest.store)
@@ -114,11 +114,11 @@ import TrebuchetTesting
 
     @Test("an update reports that no result has arrived yet, or that the query does not show the document")
     func notShown() async throws {
-        try await CollectionWorld.run { world in
-            let ada = world.guest().todos()
+        try await CollectionTestEnvironment.run { environment in
+            let ada = environment.guest().todos()
             for id in ["1", "2"] { try await ada.create(Todo(id: id)) }
-            let link = try FaultyLink(to: world.address, seed: 1)
-            let guest = world.guest(at: link.address)
+            let link = try FaultyLink(to: environment.address, seed: 1)
+            let guest = environment.guest(at: link.address)
             try await guest.client.connect()
             // No response of the server arrives before the link resumes.
             await link.pauseTraffic()
@@ -148,10 +148,10 @@ import TrebuchetTesting
 
     @Test("a write refused after a restart is reported with its document and command; closing a client is no refusal")
     func lateRefusal() async throws {
-        try await CollectionWorld.run { world in
-            let link = try FaultyLink(to: world.address, seed: 1)
+        try await CollectionTestEnvironment.run { environment in
+            let link = try FaultyLink(to: environment.address, seed: 1)
             let (folder, files) = (URL(fileURLWithPath: "/pending"), InMemoryFileStorage())
-            let other = world.guest("bob").todos()
+            let other = environment.guest("bob").todos()
             let first = CollectionTestClient("ada", at: link.address)
             first.backend.persistPendingWrites(in: folder, files: files)
             let before = first.todos()
@@ -165,12 +165,12 @@ import TrebuchetTesting
                 }
                 try await other.create(Todo(id: "1", title: "Bob's"))
                 await first.client.close()
-                await #expect(throws: CollectionError.keptForLater) { try await transfer.value }
+                await #expect(throws: CollectionError.persistedForLater) { try await transfer.value }
                 let later = before.create(Todo(id: "3"), onError: nil)
-                await #expect(throws: CollectionError.keptForLater) { try await later.value }
+                await #expect(throws: CollectionError.persistedForLater) { try await later.value }
             }
             #expect(errors == ["the client was closed; the write is persisted and sent after the next start"])
-            let second = CollectionTestClient("ada", at: world.address)
+            let second = CollectionTestClient("ada", at: environment.address)
             second.backend.persistPendingWrites(in: folder, files: files)
             let after = second.todos()
             await shows(after) { $0.writeError != nil }

@@ -64,8 +64,8 @@ import Trebuchet
 
     @Test("other calls are answered during a long commit, and no other commit is interleaved with it")
     func turns() async throws {
-        try await CollectionWorld.run { world in
-            let (ada, bob) = (world.guest("ada"), world.guest("bob"))
+        try await CollectionTestEnvironment.run { environment in
+            let (ada, bob) = (environment.guest("ada"), environment.guest("bob"))
             try await ada.client.connect()
             try await bob.client.connect()
             let (collection, other) = (try ada.collection(), try bob.collection())

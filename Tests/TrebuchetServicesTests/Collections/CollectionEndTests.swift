@@ -39,12 +39,13 @@ import TrebuchetTesting
         }
     }
 
-    private func collection(_ name: String, of world: CollectionWorld) throws -> DocumentCollection {
-        try #require(world.host.live.first { $0.name == name }?.part)
+    private func collection(_ name: String, of environment: CollectionTestEnvironment) throws -> DocumentCollection {
+        try #require(environment.host.live.first { $0.name == name }?.part)
     }
 
-    private func ids(in store: any StateStore, _ world: CollectionWorld) async throws -> Set<String> {
-        let table = try await StoredCollection("todos", in: store).load(CollectionLimits(), at: world.server, now: 0)
+    private func ids(in store: any StateStore, _ environment: CollectionTestEnvironment) async throws -> Set<String> {
+        let table = try await StoredCollection("todos", in: store).load(
+            CollectionLimits(), at: environment.server, now: 0)
         return Set(table.documents.keys.map(\.text))
     }
 
@@ -53,12 +54,12 @@ import TrebuchetTesting
         arguments: [true, false], [1, nil])
     func endsWhileWriting(isWritten: Bool, reactors: Int?) async throws {
         let store = DelayedWrites()
-        try await CollectionWorld.run(store: store, reactors: reactors) { world in
-            let guest = world.guest("ada")
+        try await CollectionTestEnvironment.run(store: store, reactors: reactors) { environment in
+            let guest = environment.guest("ada")
             try await guest.client.connect()
             let todos = try guest.collection()
             _ = try await todos.commit([.add("0")], from: Self.secret)
-            let part = try collection("todos", of: world)
+            let part = try collection("todos", of: environment)
             store.hold()
             let first = Task { try await todos.commit([.add("1")], from: Self.secret, at: 2) }
             #expect(await eventually { store.waitingCount == 1 })
@@ -77,7 +78,7 @@ import TrebuchetTesting
             #expect(errors[1] == .closed)
             #expect(errors[2] == .closed || errors[2]?.isUnknownOutcome == true)
             #expect(await eventually { store.waitingCount == 0 })
-            #expect(try await eventually { try await ids(in: store, world) == (isWritten ? ["0", "1"] : ["0"]) })
+            #expect(try await eventually { try await ids(in: store, environment) == (isWritten ? ["0", "1"] : ["0"]) })
             await guest.client.close()
         }
     }
@@ -85,13 +86,13 @@ import TrebuchetTesting
     @Test("later commits are executed while the write of one that read another collection is in progress")
     func sharedWrite() async throws {
         let store = DelayedWrites()
-        try await CollectionWorld.run(store: store) { world in
-            let guest = world.guest("ada")
+        try await CollectionTestEnvironment.run(store: store) { environment in
+            let guest = environment.guest("ada")
             try await guest.client.connect()
             let (todos, people) = (try guest.collection(), try guest.collection("people"))
             _ = try await people.commit([.add("tim")], from: Self.secret)
             _ = try await todos.commit([.add("0")], from: Self.secret)
-            let part = try collection("todos", of: world)
+            let part = try collection("todos", of: environment)
             store.hold()
             let link = DocumentCommand.link(id: "0", field: "who", target: .string("tim"), in: "people")
             let first = Task { try await todos.commit([link], from: Self.secret, at: 2) }
@@ -103,7 +104,7 @@ import TrebuchetTesting
             #expect(await eventually { await part.whenLocal { $0.table.unwrittenCount } == 4 })
             store.release(failing: false)
             for task in [first] + later { #expect(try await task.value.map(\.error) == [nil]) }
-            #expect(try await ids(in: store, world) == ["0", "1", "2", "3"])
+            #expect(try await ids(in: store, environment) == ["0", "1", "2", "3"])
             await guest.client.close()
         }
     }
@@ -112,12 +113,12 @@ import TrebuchetTesting
         "commits in the reactor of their collection wait without a task each, and know the positions of their queries")
     func heldResponses() async throws {
         let store = DelayedWrites()
-        try await CollectionWorld.run(store: store, reactors: 1) { world in
-            let guest = world.guest("ada")
+        try await CollectionTestEnvironment.run(store: store, reactors: 1) { environment in
+            let guest = environment.guest("ada")
             try await guest.client.connect()
             let todos = try guest.collection()
             _ = try await todos.commit([.add("0")], from: Self.secret)
-            let part = try collection("todos", of: world)
+            let part = try collection("todos", of: environment)
             // Calls after one that has suspended have their own tasks for a while.
             for number in 1...100 {
                 _ = try await todos.commit([.add(DocumentID("a\(number)"))], from: "\(Self.other)\(number)")
@@ -127,8 +128,8 @@ import TrebuchetTesting
                 Task { try await todos.commit([.add(DocumentID("\(number)"))], from: "\(Self.secret)-\(number)") }
             }
             #expect(await eventually { await part.whenLocal { $0.table.unwrittenCount } == 3 })
-            let held = await part.whenLocal { ($0.current?.heldCount ?? 0) + $0.next.heldCount }
-            #expect(held == 3)
+            let gatedCount = await part.whenLocal { ($0.current?.gatedCount ?? 0) + $0.next.gatedCount }
+            #expect(gatedCount == 3)
             store.release(failing: false)
             for task in writes { #expect(try await task.value.map(\.error) == [nil]) }
             let ticket = try await todos.open(.all)
@@ -142,8 +143,8 @@ import TrebuchetTesting
     @Test("a store that does not respond leaves the outcome unknown, and a repeat is executed once")
     func unknown() async throws {
         let store = DelayedWrites()
-        try await CollectionWorld.run(store: store) { world in
-            let guest = world.guest("ada")
+        try await CollectionTestEnvironment.run(store: store) { environment in
+            let guest = environment.guest("ada")
             try await guest.client.connect()
             let todos = try guest.collection()
             store.release(failing: true)
@@ -153,7 +154,7 @@ import TrebuchetTesting
             #expect(error?.isUnknownOutcome == true, "\(String(describing: error))")
             store.release(failing: false)
             #expect(try await todos.commit([.add("1")], from: Self.secret).map(\.revision).count == 1)
-            #expect(try await ids(in: store, world) == ["1"])
+            #expect(try await ids(in: store, environment) == ["1"])
             await guest.client.close()
         }
     }
@@ -161,12 +162,12 @@ import TrebuchetTesting
     @Test("a repeat that arrives while its batch is being written is answered with that batch")
     func repeatedWhileWriting() async throws {
         let store = DelayedWrites()
-        try await CollectionWorld.run(store: store) { world in
-            let guest = world.guest("ada")
+        try await CollectionTestEnvironment.run(store: store) { environment in
+            let guest = environment.guest("ada")
             try await guest.client.connect()
             let todos = try guest.collection()
             _ = try await todos.commit([.add("0")], from: Self.secret)
-            let part = try collection("todos", of: world)
+            let part = try collection("todos", of: environment)
             store.hold()
             let first = Task { try await todos.commit([.add("1")], from: Self.secret, at: 2) }
             #expect(await eventually { store.waitingCount == 1 })
@@ -175,7 +176,7 @@ import TrebuchetTesting
             store.release(failing: false)
             let outcomes = try await [first.value, again.value]
             #expect(outcomes[0].map(\.revision) == outcomes[1].map(\.revision))
-            #expect(try await ids(in: store, world) == ["0", "1"])
+            #expect(try await ids(in: store, environment) == ["0", "1"])
             await guest.client.close()
         }
     }
@@ -183,13 +184,13 @@ import TrebuchetTesting
     @Test("a commit that checks another collection when its own ends only fails")
     func endsWhileLooking() async throws {
         let store = CollectionWriteTests.SlowStore()
-        try await CollectionWorld.run(store: store) { world in
-            let guest = world.guest("ada")
+        try await CollectionTestEnvironment.run(store: store) { environment in
+            let guest = environment.guest("ada")
             try await guest.client.connect()
             _ = try await guest.collection("people").commit([.add("ada")], from: Self.secret)
         }
-        try await CollectionWorld.run(store: store) { world in
-            let guest = world.guest("ada")
+        try await CollectionTestEnvironment.run(store: store) { environment in
+            let guest = environment.guest("ada")
             try await guest.client.connect()
             let todos = try guest.collection()
             _ = try await todos.commit([.add("1", ["who": .array([])])], from: Self.secret)
@@ -198,7 +199,7 @@ import TrebuchetTesting
             let linking = Task { try await todos.commit([link], from: Self.secret, at: 2) }
             #expect(await eventually { store.waitingCount == 1 })
             let behind = Task { try await todos.commit([.update(id: "1", fields: [:])], from: Self.other) }
-            let part = try collection("todos", of: world)
+            let part = try collection("todos", of: environment)
             #expect(await eventually { await part.whenLocal { $0.calls } == 3 })
             await part.whenLocal { $0.didMove() }
             store.open()

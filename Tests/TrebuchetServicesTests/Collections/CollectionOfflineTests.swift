@@ -10,15 +10,15 @@ import TrebuchetTesting
 @MainActor @Suite(.timeLimit(.minutes(5))) struct CollectionOfflineTests {
     /// A guest behind a link, and one that is always connected.
     private func behindLink(
-        _ body: (CollectionWorld, FaultyLink, Shared<SyncedCollection<Todo>>, Shared<SyncedCollection<Todo>>)
+        _ body: (CollectionTestEnvironment, FaultyLink, Shared<SyncedCollection<Todo>>, Shared<SyncedCollection<Todo>>)
             async throws -> Void
     ) async throws {
-        try await CollectionWorld.run { world in
-            let link = try FaultyLink(to: world.address, seed: 1)
-            let (away, other) = (world.guest(at: link.address).todos(), world.guest().todos())
+        try await CollectionTestEnvironment.run { environment in
+            let link = try FaultyLink(to: environment.address, seed: 1)
+            let (away, other) = (environment.guest(at: link.address).todos(), environment.guest().todos())
             await shows(away) { !$0.isLoading }
             await shows(other) { !$0.isLoading }
-            try await body(world, link, away, other)
+            try await body(environment, link, away, other)
             await link.close()
         }
     }
@@ -169,10 +169,10 @@ import TrebuchetTesting
 
     @Test("pending writes survive a restart of the app, and are executed once")
     func restart() async throws {
-        try await CollectionWorld.run { world in
-            let link = try FaultyLink(to: world.address, seed: 1)
+        try await CollectionTestEnvironment.run { environment in
+            let link = try FaultyLink(to: environment.address, seed: 1)
             let (folder, files) = (URL(fileURLWithPath: "/pending"), InMemoryFileStorage())
-            let other = world.guest().todos()
+            let other = environment.guest().todos()
             try await other.create(Todo(id: "1"))
             let first = CollectionTestClient(at: link.address)
             first.backend.persistPendingWrites(in: folder, files: files)
@@ -185,15 +185,15 @@ import TrebuchetTesting
                 before.create(Todo(id: "2"), onError: nil)
                 before.update("2", onError: nil) { $0.title = "made offline" }
                 await first.client.close()
-                await #expect(throws: CollectionError.keptForLater) { try await lost.value }
+                await #expect(throws: CollectionError.persistedForLater) { try await lost.value }
             }
-            let second = CollectionTestClient(at: world.address)
+            let second = CollectionTestClient(at: environment.address)
             second.backend.persistPendingWrites(in: folder, files: files)
             let after = second.todos()
             #expect(after.wrappedValue.items.map(\.title) == ["made offline"], "shown before there is a connection")
             await shows(after) { $0.items.ids == ["1", "2"] && !$0.isSyncing }
             await shows(other) { $0.items[id: "2"]?.title == "made offline" && $0.items[id: "1"]?.tags == ["x"] }
-            let third = CollectionTestClient(at: world.address)
+            let third = CollectionTestClient(at: environment.address)
             third.backend.persistPendingWrites(in: folder, files: files)
             #expect(!third.todos().wrappedValue.isSyncing, "executed writes are not kept")
             await link.resumeTraffic()
@@ -203,10 +203,10 @@ import TrebuchetTesting
 
     @Test("a persisted write that is refused is rolled back and removed; later ones are executed")
     func refusedAfterRestart() async throws {
-        try await CollectionWorld.run { world in
-            let link = try FaultyLink(to: world.address, seed: 1)
+        try await CollectionTestEnvironment.run { environment in
+            let link = try FaultyLink(to: environment.address, seed: 1)
             let (folder, files) = (URL(fileURLWithPath: "/pending"), InMemoryFileStorage())
-            let other = world.guest().todos()
+            let other = environment.guest().todos()
             let first = CollectionTestClient(at: link.address)
             first.backend.persistPendingWrites(in: folder, files: files)
             let before = first.todos()
@@ -217,26 +217,26 @@ import TrebuchetTesting
                 try await other.create(Todo(id: "1", title: "other's"))
                 await first.client.close()
             }
-            let second = CollectionTestClient(at: world.address)
+            let second = CollectionTestClient(at: environment.address)
             second.backend.persistPendingWrites(in: folder, files: files)
             let after = second.todos()
             #expect(after.wrappedValue.items.map(\.title) == ["mine", ""])
             await shows(after) { Set($0.items.map(\.title)) == ["other's", ""] && !$0.isSyncing }
             let refusal = WriteRejectedError(id: "1", command: "create", reason: .alreadyExists(id: "1"))
             await shows(after) { $0.writeError as? WriteRejectedError == refusal }
-            let third = CollectionTestClient(at: world.address)
+            let third = CollectionTestClient(at: environment.address)
             third.backend.persistPendingWrites(in: folder, files: files)
-            let kept = third.todos().wrappedValue
-            #expect(!kept.isSyncing && kept.items[id: "1"]?.title != "mine")
+            let restored = third.todos().wrappedValue
+            #expect(!restored.isSyncing && restored.items[id: "1"]?.title != "mine")
             await link.close()
         }
     }
 
     @Test("without a connection a value shows its known documents, even after a load, and a new query is loading")
     func readingOffline() async throws {
-        try await CollectionWorld.run { world in
-            let link = try FaultyLink(to: world.address, seed: 1)
-            let (guest, other) = (world.guest(at: link.address), world.guest().todos())
+        try await CollectionTestEnvironment.run { environment in
+            let link = try FaultyLink(to: environment.address, seed: 1)
+            let (guest, other) = (environment.guest(at: link.address), environment.guest().todos())
             try await other.create(Todo(id: "1"))
             let first = guest.todos()
             await shows(first) { $0.items.ids == ["1"] }
@@ -256,15 +256,15 @@ import TrebuchetTesting
 
     @Test("unreadable pending writes are an error, and are kept unchanged")
     func damagedFile() async throws {
-        try await CollectionWorld.run { world in
+        try await CollectionTestEnvironment.run { environment in
             let (folder, files) = (URL(fileURLWithPath: "/pending"), InMemoryFileStorage())
             let file = folder.appendingPathComponent("todos.json")
             files.replace(file, with: Data("{".utf8))
-            let guest = CollectionTestClient(at: world.address)
+            let guest = CollectionTestClient(at: environment.address)
             guest.backend.persistPendingWrites(in: folder, files: files)
             let todos = guest.todos()
             let error = await #expect(throws: CollectionError.self) { try await todos.create(Todo(id: "1")) }
-            guard case .pendingNotKept? = error else {
+            guard case .pendingNotPersisted? = error else {
                 Issue.record("\(String(describing: error))")
                 return
             }

@@ -107,9 +107,9 @@ import TrebuchetTesting
         // A failed transaction reserves nothing.
         let before = bench.table.shares.all
         for _ in 0..<50 { #expect(bench.perform(.add("0"), as: "bob") != nil) }
-        #expect(bench.table.shares.all == before && bench.table.shares.partyCount == 2)
+        #expect(bench.table.shares.all == before && bench.table.shares.scopeCount == 2)
         bench.table.discardUnwritten()
-        #expect(bench.table.shares.all == DocumentQuotas.Usage() && bench.table.shares.partyCount == 0)
+        #expect(bench.table.shares.all == DocumentQuotas.Usage() && bench.table.shares.scopeCount == 0)
     }
 
     @Test("a document's creator and host are known after a restart, and readers do not see the host")
@@ -130,7 +130,7 @@ import TrebuchetTesting
         try await stored.write(batch, over: table.contents(at: 0))
         _ = table.endWrite(batch)
         let again = try await stored.load(limits, at: server, now: 0)
-        #expect(again.shares.all == table.shares.all && again.shares.partyCount == 2)
+        #expect(again.shares.all == table.shares.all && again.shares.scopeCount == 2)
         #expect(again.document("1")?.origin == 7 && again.documents == table.documents)
         #expect(again.secret == table.secret, "otherwise the hashes of hosts would differ")
         let document = try #require(again.document("1"))
@@ -142,14 +142,14 @@ import TrebuchetTesting
     func room() async throws {
         var limits = CollectionLimits()
         limits.collections = 2
-        try await CollectionWorld.run(limits: limits) { world in
-            let guest = world.guest("ada")
+        try await CollectionTestEnvironment.run(limits: limits) { environment in
+            let guest = environment.guest("ada")
             try await guest.client.connect()
             // Each with a document, so that it stays in memory.
             for number in 0..<20 {
                 let outcomes = try await guest.collection("c\(number)").commit([.add("x")], from: Self.secret)
                 #expect(outcomes.map(\.error) == [nil])
-                #expect(world.host.collectionCount <= 2)
+                #expect(environment.host.collectionCount <= 2)
             }
             for name in ["c0", "c1"] { _ = try await guest.collection(name).open(.all) }
             await #expect(throws: CollectionError.tooManyCollections(limit: 2)) {
@@ -164,16 +164,16 @@ import TrebuchetTesting
     @Test("a link loads the collection of its target, and is refused if the limit of collections is reached")
     func links() async throws {
         let store = MemoryStore()
-        try await CollectionWorld.run(store: store) { world in
-            let guest = world.guest("ada")
+        try await CollectionTestEnvironment.run(store: store) { environment in
+            let guest = environment.guest("ada")
             try await guest.client.connect()
             _ = try await guest.collection("people").commit([.add("ada")], from: Self.secret)
         }
         func link(_ target: String) -> DocumentCommand {
             .link(id: "1", field: "who", target: .string(target), in: "people")
         }
-        try await CollectionWorld.run(store: store) { world in
-            let guest = world.guest("ada")
+        try await CollectionTestEnvironment.run(store: store) { environment in
+            let guest = environment.guest("ada")
             try await guest.client.connect()
             let outcomes = try await guest.collection("todos").commit(
                 [.add("1"), link("ada"), link("eve")], from: Self.secret)
@@ -181,8 +181,8 @@ import TrebuchetTesting
         }
         var limits = CollectionLimits()
         limits.collections = 1
-        try await CollectionWorld.run(store: store, limits: limits) { world in
-            let guest = world.guest("ada")
+        try await CollectionTestEnvironment.run(store: store, limits: limits) { environment in
+            let guest = environment.guest("ada")
             try await guest.client.connect()
             _ = try await guest.collection("todos").open(.all)
             await #expect(throws: CollectionError.tooManyCollections(limit: 1)) {
@@ -197,9 +197,9 @@ import TrebuchetTesting
         var limits = CollectionLimits()
         limits.idleTime = .seconds(300)
         limits.idleQueryTime = .zero
-        try await CollectionWorld.run(limits: limits, clock: time.clock) { world in
-            let host = world.host
-            let guest = world.guest()
+        try await CollectionTestEnvironment.run(limits: limits, clock: time.clock) { environment in
+            let host = environment.host
+            let guest = environment.guest()
             try await guest.client.connect()
             _ = try await guest.collection().commit([.add("x")], from: Self.secret)
             #expect(await eventually { time.sleeperCount == 1 })
@@ -227,8 +227,8 @@ import TrebuchetTesting
         let time = ManualTime(0)
         var limits = CollectionLimits()
         limits.idleTime = .milliseconds(20)
-        try await CollectionWorld.run(limits: limits, clock: time.clock) { world in
-            let guest = world.guest()
+        try await CollectionTestEnvironment.run(limits: limits, clock: time.clock) { environment in
+            let guest = environment.guest()
             try await guest.client.connect()
             let create = DocumentCommand.create(
                 id: "x", fields: ["id": .string("x")], expiresIn: .milliseconds(1_000))
@@ -236,12 +236,12 @@ import TrebuchetTesting
             // The timers for its idle time and for the document's expiry.
             #expect(await eventually { time.sleeperCount == 2 })
             time.move(to: 500)
-            #expect(await eventually { world.host.collectionCount == 0 })
+            #expect(await eventually { environment.host.collectionCount == 0 })
             time.move(to: 5_000)
             await #expect(throws: CollectionError.otherAccount) {
                 _ = try await guest.collection().commit([DocumentMutation](), from: Self.secret, as: "somebody else")
             }
-            #expect(await eventually { world.host.collectionCount == 0 })
+            #expect(await eventually { environment.host.collectionCount == 0 })
         }
     }
 
@@ -249,10 +249,10 @@ import TrebuchetTesting
     func principals() async throws {
         var limits = CollectionLimits()
         limits.writesPerPrincipal = RateLimit(callsPerSecond: 0.001, burst: 5)
-        try await CollectionWorld.run(limits: limits) { world in
+        try await CollectionTestEnvironment.run(limits: limits) { environment in
             var done = 0
             for number in 0..<5 {
-                let guest = world.guest("ada")
+                let guest = environment.guest("ada")
                 try await guest.client.connect()
                 let secret = "\(Self.secret)\(number)"
                 let outcomes = try? await guest.collection().commit(
@@ -260,7 +260,7 @@ import TrebuchetTesting
                 done += outcomes?.count ?? 0
             }
             #expect(done == 5)
-            let other = world.guest("bob")
+            let other = environment.guest("bob")
             try await other.client.connect()
             #expect(try await other.collection().commit([.add("b")], from: Self.secret).map(\.error) == [nil])
         }
@@ -292,18 +292,18 @@ import TrebuchetTesting
                 try await todos.commit([.add("\(number)")], from: Self.secret, at: number)
             }
         }
-        let told = lines.withLock { $0 }
-        let refusals = told.filter { $0.contains("refused") }
+        let logLines = lines.withLock { $0 }
+        let refusals = logLines.filter { $0.contains("refused") }
         #expect(!refusals.contains { $0.contains("document 'there'") }, "an ordinary outcome is not logged")
         // One line a second.
         let most = 2 + Int((ContinuousClock.now - begun) / .seconds(1))
         #expect(refusals.count >= 1 && refusals.count <= most)
         #expect(refusals.first?.contains("collection 'todos' to 'ada' at 127.0.0.1: document 'large'") == true)
-        let failures = told.filter { $0.contains("failed") }
+        let failures = logLines.filter { $0.contains("failed") }
         #expect(failures.count >= 1 && failures.count <= most)
         #expect(failures.first?.contains("collection 'todos': a write of 1 document by 'ada'") == true)
         #expect(failures.first?.contains("the disk is full") == true)
-        #expect(!told.contains { $0.contains(Self.secret) || $0.contains("hidden") || $0.contains("already") })
+        #expect(!logLines.contains { $0.contains(Self.secret) || $0.contains("hidden") || $0.contains("already") })
         await guest.client.close()
         await server.shutdown(drain: .zero)
     }
@@ -329,14 +329,14 @@ import TrebuchetTesting
 
     @Test("a call of an unknown method does not activate a collection")
     func unknownTargets() async throws {
-        try await CollectionWorld.run { world in
-            let guest = world.guest()
+        try await CollectionTestEnvironment.run { environment in
+            let guest = environment.guest()
             try await guest.client.connect()
             for number in 0..<50 {
                 let stranger = try guest.client.resolve(UnrelatedClient.self, id: "collections/c\(number)")
                 let error = await #expect(throws: TrebuchetError.self) { _ = try await stranger.dance() }
                 #expect(error?.code == .methodNotFound)
-                #expect(world.host.collectionCount == 0)
+                #expect(environment.host.collectionCount == 0)
             }
         }
     }

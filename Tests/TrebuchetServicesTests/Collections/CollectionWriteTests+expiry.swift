@@ -12,8 +12,8 @@ extension CollectionWriteTests {
     @Test("an expired document disappears for readers and writers immediately, and the timer visits no other document")
     func expiry() async throws {
         let time = ManualTime(1_000)
-        try await CollectionWorld.run(clock: time.clock) { world in
-            let (ada, bob) = (accounts(world.guest()), accounts(world.guest()))
+        try await CollectionTestEnvironment.run(clock: time.clock) { environment in
+            let (ada, bob) = (accounts(environment.guest()), accounts(environment.guest()))
             try await ada.create(ConditionalWriteAccount(id: "stays"))
             try await ada.create(ConditionalWriteAccount(id: "goes"), expiresIn: .seconds(10))
             try await ada.create(ConditionalWriteAccount(id: "first"), expiresIn: .seconds(5))
@@ -45,14 +45,14 @@ extension CollectionWriteTests {
     @Test("documents that expire while their server is down are never shown again, and are deleted from the store")
     func expiryAfterRestart() async throws {
         let (store, time) = (MemoryStore(), ManualTime(1_000))
-        try await CollectionWorld.run(store: store, clock: time.clock) { world in
-            let ada = accounts(world.guest())
+        try await CollectionTestEnvironment.run(store: store, clock: time.clock) { environment in
+            let ada = accounts(environment.guest())
             try await ada.create(ConditionalWriteAccount(id: "goes"), expiresIn: .seconds(10))
             try await ada.create(ConditionalWriteAccount(id: "stays"), expiresIn: .seconds(100))
         }
         time.move(to: 11_000)
-        try await CollectionWorld.run(store: store, clock: time.clock) { world in
-            let ada = accounts(world.guest())
+        try await CollectionTestEnvironment.run(store: store, clock: time.clock) { environment in
+            let ada = accounts(environment.guest())
             await shows(ada) { !$0.isLoading }
             #expect(ada.wrappedValue.items.ids == ["stays"])
             #expect(
@@ -70,8 +70,8 @@ extension CollectionWriteTests {
         limits.documentLifetime = .seconds(60)
         limits.documentLifetimes = ["accounts": .seconds(10)]
         let time = ManualTime(0)
-        try await CollectionWorld.run(limits: limits, clock: time.clock) { world in
-            let guest = try await connected(world)
+        try await CollectionTestEnvironment.run(limits: limits, clock: time.clock) { environment in
+            let guest = try await connected(environment)
             for (name, expected) in [("accounts", 10_000), ("todos", 60_000)] {
                 _ = try await guest.collection(name).commit(
                     [.add("1"), .create(id: "2", fields: ["id": .string("2")], expiresIn: .seconds(1))],

@@ -25,16 +25,18 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
         }
     }
 
-    func connected(_ world: CollectionWorld, _ name: String = "nobody") async throws -> CollectionTestClient {
-        let guest = world.guest(name)
+    func connected(_ environment: CollectionTestEnvironment, _ name: String = "nobody") async throws
+        -> CollectionTestClient
+    {
+        let guest = environment.guest(name)
         try await guest.client.connect()
         return guest
     }
 
     @Test("the commands of a transaction are executed together or not at all, and others see all of them at once")
     func transaction() async throws {
-        try await CollectionWorld.run { world in
-            let (ada, bob) = (accounts(world.guest()), accounts(world.guest()))
+        try await CollectionTestEnvironment.run { environment in
+            let (ada, bob) = (accounts(environment.guest()), accounts(environment.guest()))
             try await ada.transaction { accounts in
                 try accounts.create(ConditionalWriteAccount(id: "ada", balance: 10))
                 try accounts.create(ConditionalWriteAccount(id: "bob"))
@@ -74,13 +76,13 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
 
     @Test("a condition is checked at the time of the write, and its error has the current values")
     func conditions() async throws {
-        try await CollectionWorld.run { world in
-            let (ada, bob) = (accounts(world.guest()), accounts(world.guest()))
+        try await CollectionTestEnvironment.run { environment in
+            let (ada, bob) = (accounts(environment.guest()), accounts(environment.guest()))
             try await ada.create(ConditionalWriteAccount(id: "1", balance: 1, state: "open"))
             await shows(bob) { $0.items.count == 1 }
             let first = try #require(bob.wrappedValue.document("1")?.revision)
             try await ada.update("1", if: .field("state", equals: .string("open"))) { $0.state = "ada's" }
-            let guest = try await connected(world)
+            let guest = try await connected(environment)
             let fields = try CollectionCommands.fields(of: ConditionalWriteAccount(id: "2"))
             let condition = WriteCondition.field("state", equals: .string("open"))
             func write(_ number: Int, _ command: DocumentCommand, _ condition: WriteCondition?) async throws
@@ -117,8 +119,8 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
 
     @Test("increments of several clients add up, and each client shows its own immediately and only once")
     func increments() async throws {
-        try await CollectionWorld.run { world in
-            let (ada, bob) = (accounts(world.guest()), accounts(world.guest()))
+        try await CollectionTestEnvironment.run { environment in
+            let (ada, bob) = (accounts(environment.guest()), accounts(environment.guest()))
             try await ada.create(ConditionalWriteAccount(id: "1"))
             await shows(bob) { $0.items.count == 1 }
             let rises = Task {
@@ -151,8 +153,8 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
     @Test("changes of parts of a field merge with other changes; a time is the server's; links need an array")
     func fields() async throws {
         let time = ManualTime(5_000)
-        try await CollectionWorld.run(clock: time.clock) { world in
-            let (ada, bob) = (accounts(world.guest()), accounts(world.guest()))
+        try await CollectionTestEnvironment.run(clock: time.clock) { environment in
+            let (ada, bob) = (accounts(environment.guest()), accounts(environment.guest()))
             try await ada.create(
                 ConditionalWriteAccount(id: "1", state: "open", seenAt: .now, address: ["city": "Bonn"]))
             await shows(bob) { $0.items[id: "1"]?.seenAt == ServerTime(milliseconds: 5_000) }
@@ -186,8 +188,8 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
     @Test("a checked link needs an existing target, in this collection or another, that the caller may read")
     func checkedLinks() async throws {
         let time = ManualTime(1_000)
-        try await CollectionWorld.run(rules: HiddenDocuments(), clock: time.clock) { world in
-            let guest = try await connected(world)
+        try await CollectionTestEnvironment.run(rules: HiddenDocuments(), clock: time.clock) { environment in
+            let guest = try await connected(environment)
             let (people, todos) = (try guest.collection("people"), try guest.collection("todos"))
             let created = try await people.commit(
                 [
@@ -269,12 +271,12 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
     @Test("a commit that arrives while another checks another collection waits for it")
     func order() async throws {
         let store = SlowStore()
-        try await CollectionWorld.run(store: store) { world in
-            let people = try await connected(world).collection("people")
+        try await CollectionTestEnvironment.run(store: store) { environment in
+            let people = try await connected(environment).collection("people")
             _ = try await people.commit([.add("ada")], from: Self.secret)
         }
-        try await CollectionWorld.run(store: store) { world in
-            let guest = try await connected(world)
+        try await CollectionTestEnvironment.run(store: store) { environment in
+            let guest = try await connected(environment)
             let todos = try guest.collection("todos")
             _ = try await todos.commit([.add("1")], from: Self.secret)
             store.close()
@@ -300,8 +302,8 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
     @Test("a document's depth and a command's size are limited; excessive nesting is refused without decoding")
     func depth() async throws {
         func nested(_ depth: Int) -> JSONValue { (1..<depth).reduce(.array([])) { value, _ in .array([value]) } }
-        try await CollectionWorld.run { world in
-            let guest = try await connected(world)
+        try await CollectionTestEnvironment.run { environment in
+            let guest = try await connected(environment)
             let todos = try guest.collection()
             let outcomes = try await todos.commit(
                 [
@@ -335,8 +337,8 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
     func counting() async throws {
         var limits = CollectionLimits()
         limits.writes = RateLimit(callsPerSecond: 0.001, burst: 10)
-        try await CollectionWorld.run(limits: limits) { world in
-            let guest = try await connected(world)
+        try await CollectionTestEnvironment.run(limits: limits) { environment in
+            let guest = try await connected(environment)
             let todos = try guest.collection()
             func many(_ number: Int, _ count: Int) -> DocumentMutation {
                 DocumentMutation(

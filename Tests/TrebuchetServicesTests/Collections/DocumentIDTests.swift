@@ -28,8 +28,8 @@ import TrebuchetWire
     @Test("a write to an id affects no document whose id has other bytes, before and after a restart")
     func forms() async throws {
         let store = MemoryStore()
-        try await CollectionWorld.run(store: store) { world in
-            let guest = world.guest()
+        try await CollectionTestEnvironment.run(store: store) { environment in
+            let guest = environment.guest()
             try await guest.client.connect()
             let outcomes = try await guest.collection().commit(
                 mutations([
@@ -39,8 +39,8 @@ import TrebuchetWire
                 ]), from: Self.secret)
             #expect(outcomes.map(\.error) == [nil, .notFound(id: decomposed.text), nil, nil, nil, nil, nil])
         }
-        try await CollectionWorld.run(store: store) { world in
-            let guest = world.guest()
+        try await CollectionTestEnvironment.run(store: store) { environment in
+            let guest = environment.guest()
             try await guest.client.connect()
             let outcomes = try await guest.collection().commit(
                 mutations([
@@ -66,8 +66,8 @@ import TrebuchetWire
 
     @Test("an app to which the ids of two documents are equal is shown one, with a report of the other")
     func shown() async throws {
-        try await CollectionWorld.run { world in
-            let guest = world.guest()
+        try await CollectionTestEnvironment.run { environment in
+            let guest = environment.guest()
             try await guest.client.connect()
             let fields = try CollectionCommands.fields(of: Todo(id: ""))
             _ = try await guest.collection().commit(
@@ -102,10 +102,11 @@ import TrebuchetWire
     func times() async throws {
         let store = MemoryStore()
         let time = ManualTime(1_000)
-        func documents(_ world: CollectionWorld, _ commands: [DocumentCommand], from: Int) async throws -> [String:
+        func documents(_ environment: CollectionTestEnvironment, _ commands: [DocumentCommand], from: Int) async throws
+            -> [String:
             [Int]]
         {
-            let guest = world.guest()
+            let guest = environment.guest()
             try await guest.client.connect()
             _ = try await guest.collection().commit(mutations(commands, from: from), from: Self.secret)
             let ticket = try await guest.collection().open(.all)
@@ -117,41 +118,41 @@ import TrebuchetWire
             }
             return times
         }
-        try await CollectionWorld.run(store: store, clock: time.clock) { world in
-            let both = try await documents(world, [.add("a"), .add("b")], from: 1)
+        try await CollectionTestEnvironment.run(store: store, clock: time.clock) { environment in
+            let both = try await documents(environment, [.add("a"), .add("b")], from: 1)
             #expect(
                 both == [
                     "a": [1_000, 1_000], "b": [1_000, 1_000],
                 ])
             time.move(to: 2_000)
-            let changed = try await documents(world, [.update(id: "a", fields: ["v": .integer(1)])], from: 3)
+            let changed = try await documents(environment, [.update(id: "a", fields: ["v": .integer(1)])], from: 3)
             #expect(changed == ["a": [1_000, 2_000], "b": [1_000, 1_000]])
             time.move(to: 1_500)
-            let later = try await documents(world, [.update(id: "b", fields: ["v": .integer(1)])], from: 4)
+            let later = try await documents(environment, [.update(id: "b", fields: ["v": .integer(1)])], from: 4)
             #expect(later == ["a": [1_000, 2_000], "b": [1_000, 2_000]])
             time.move(to: 3_000)
-            _ = try await documents(world, [.delete(id: "b")], from: 5)
+            _ = try await documents(environment, [.delete(id: "b")], from: 5)
         }
         time.move(to: 2_500)
-        try await CollectionWorld.run(store: store, clock: time.clock) { world in
-            let restarted = try await documents(world, [.add("c")], from: 6)
+        try await CollectionTestEnvironment.run(store: store, clock: time.clock) { environment in
+            let restarted = try await documents(environment, [.add("c")], from: 6)
             #expect(restarted == ["a": [1_000, 2_000], "c": [3_000, 3_000]])
             // A temporarily wrong clock affects only the times written meanwhile.
             let year = 31_536_000_000
             time.move(to: year)
             let ahead = try await documents(
-                world, [.delete(id: "a"), .update(id: "c", fields: ["v": .integer(2)])], from: 7)
+                environment, [.delete(id: "a"), .update(id: "c", fields: ["v": .integer(2)])], from: 7)
             #expect(ahead == ["c": [3_000, year]])
             time.move(to: 4_000)
-            let back = try await documents(world, [.add("d")], from: 9)
+            let back = try await documents(environment, [.add("d")], from: 9)
             #expect(back == ["c": [3_000, year], "d": [4_000, 4_000]])
             time.move(to: year)
-            _ = try await documents(world, [.delete(id: "d")], from: 10)
+            _ = try await documents(environment, [.delete(id: "d")], from: 10)
         }
         time.move(to: 5_000)
-        try await CollectionWorld.run(store: store, clock: time.clock) { world in
+        try await CollectionTestEnvironment.run(store: store, clock: time.clock) { environment in
             let year = 31_536_000_000
-            let restarted = try await documents(world, [.add("e")], from: 11)
+            let restarted = try await documents(environment, [.add("e")], from: 11)
             #expect(restarted == ["c": [3_000, year], "e": [5_000, 5_000]])
         }
     }

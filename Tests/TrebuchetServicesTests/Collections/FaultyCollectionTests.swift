@@ -22,15 +22,15 @@ import TrebuchetTesting
         "both clients end with the server's documents, and each acknowledged write is executed once", arguments: seeds)
     func seed(_ seed: UInt64) async throws {
         let store = MemoryStore()
-        try await CollectionWorld.run(store: store) { world in
-            let third = world.guest().todos()
+        try await CollectionTestEnvironment.run(store: store) { environment in
+            let third = environment.guest().todos()
             try await third.create(Todo(id: "shared"))
             var links: [FaultyLink] = []
             var values: [Shared<SyncedCollection<Todo>>] = []
             for index in 0..<2 {
-                let link = try FaultyLink(to: world.address, seed: seed * 2 + UInt64(index), faults: Self.faults)
+                let link = try FaultyLink(to: environment.address, seed: seed * 2 + UInt64(index), faults: Self.faults)
                 links.append(link)
-                values.append(world.guest(at: link.address).todos())
+                values.append(environment.guest(at: link.address).todos())
             }
             for value in values { await shows(value) { $0.items.count == 1 } }
             var random = RandomSource(seed: seed)
@@ -68,7 +68,7 @@ import TrebuchetTesting
             #expect(settled == calls.count, "seed \(seed)")
             await shows(third) { Set($0.items.ids) == created[0].union(created[1]).union(["shared"]) }
             let stored = try await StoredCollection("todos", in: store).load(
-                CollectionLimits(), at: world.server, now: 0)
+                CollectionLimits(), at: environment.server, now: 0)
             let end = try stored.documents.values.map { try $0.value.decode(Todo.self) }.sorted { $0.id < $1.id }
             for value in values + [third] {
                 await shows(value) { $0.items.sorted { $0.id < $1.id } == end && !$0.isSyncing }
@@ -81,8 +81,8 @@ import TrebuchetTesting
     @Test("collections of two servers do not overwrite each other's documents in one store")
     func oneStore() async throws {
         let store = MemoryStore()
-        let first = try await CollectionWorld.begin(store: store)
-        let second = try await CollectionWorld.begin(store: store)
+        let first = try await CollectionTestEnvironment.begin(store: store)
+        let second = try await CollectionTestEnvironment.begin(store: store)
         let guests = [first.guest("ada"), second.guest("bob")]
         for guest in guests { try await guest.client.connect() }
         _ = try await guests[0].collection().commit(
@@ -105,8 +105,8 @@ import TrebuchetTesting
     func undisclosed() async throws {
         let store = MemoryStore()
         try await store.put(Array(#"{"password":"pa55word"}"#.utf8), StateKey("collection.todos", "document/1"))
-        try await CollectionWorld.run(store: store) { world in
-            let guest = world.guest("ada")
+        try await CollectionTestEnvironment.run(store: store) { environment in
+            let guest = environment.guest("ada")
             try await guest.client.connect()
             guest.client.register(errors: CollectionError.self)
             let error = await #expect(throws: CollectionError.self) {
@@ -122,7 +122,7 @@ import TrebuchetTesting
     @Test("acknowledged writes survive the replacement of the server, and writes made meanwhile follow")
     func restartedServer() async throws {
         let store = MemoryStore()
-        let first = try await CollectionWorld.begin(store: store)
+        let first = try await CollectionTestEnvironment.begin(store: store)
         let guest = first.guest("ada")
         let todos = guest.todos()
         try await todos.create(Todo(id: "1", title: "kept"))
@@ -130,7 +130,7 @@ import TrebuchetTesting
         try await todos.delete("2")
         await first.server.shutdown(drain: .zero)
         todos.update("1", onError: nil) { $0.isDone = true }
-        let second = try await CollectionWorld.begin(store: store, port: first.address.port)
+        let second = try await CollectionTestEnvironment.begin(store: store, port: first.address.port)
         await shows(todos) { !$0.isSyncing && $0.items.elements == [Todo(id: "1", title: "kept", isDone: true)] }
         #expect(!todos.wrappedValue.isError, "the creator is decoded again")
         let other = second.guest("bob").todos()

@@ -63,11 +63,11 @@ import TrebuchetWire
         }
         #expect(window.last == 200 && window.revision == 0)
         #expect(window.outcome(of: mutation(136))?.error == .outdated)
-        let kept = try #require(window.outcome(of: mutation(138)))
-        #expect(kept == MutationOutcome(number: 138, revision: 69, error: error, index: 1))
+        let recorded = try #require(window.outcome(of: mutation(138)))
+        #expect(recorded == MutationOutcome(number: 138, revision: 69, error: error, index: 1))
         #expect(window.outcome(of: mutation(139))?.error == .outdated)
         #expect(window.outcome(of: mutation(202)) == nil)
-        let bytes = try kept.json().count
+        let bytes = try recorded.json().count
         #expect(window.byteCount < 32 * (bytes + 24))
     }
 

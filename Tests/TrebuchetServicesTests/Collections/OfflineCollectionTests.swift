@@ -9,10 +9,10 @@ import TrebuchetTesting
 
 /// The data that an app shows before, and without, a connection.
 @MainActor @Suite(.timeLimit(.minutes(5))) struct OfflineCollectionTests {
-    private func app(_ world: CollectionWorld, at address: SocketAddress, in folder: TemporaryFolder)
+    private func app(_ environment: CollectionTestEnvironment, at address: SocketAddress, in folder: TemporaryFolder)
         -> CollectionTestClient
     {
-        let guest = world.guest(at: address)
+        let guest = environment.guest(at: address)
         guest.backend.enableOfflineStorage(in: URL(fileURLWithPath: folder.path), log: { Issue.record("\($0)") })
         return guest
     }
@@ -20,13 +20,13 @@ import TrebuchetTesting
     @Test(
         "after a restart without a connection the cached documents are shown, with pending writes, and marked as stale")
     func restart() async throws {
-        try await CollectionWorld.run { world in
-            let link = try FaultyLink(to: world.address, seed: 1)
+        try await CollectionTestEnvironment.run { environment in
+            let link = try FaultyLink(to: environment.address, seed: 1)
             let folder = try TemporaryFolder()
-            let other = world.guest().todos()
+            let other = environment.guest().todos()
             for id in ["1", "2"] { try await other.create(Todo(id: id)) }
             let open = [QueryCondition.equal("isDone", .bool(false))]
-            let first = app(world, at: link.address, in: folder)
+            let first = app(environment, at: link.address, in: folder)
             let before = [first.todos(), first.todos(where: open)]
             for value in before { await shows(value) { $0.items.count == 2 && !$0.isStale && !$0.isLoading } }
             let syncedAt = before[0].wrappedValue.lastSyncedAt
@@ -35,7 +35,7 @@ import TrebuchetTesting
                 before[0].create(Todo(id: "3"), onError: nil)
                 await first.backend.close()
 
-                let second = app(world, at: link.address, in: folder)
+                let second = app(environment, at: link.address, in: folder)
                 let after = second.todos()
                 #expect(after.wrappedValue.items.ids == ["1", "2", "3"])
                 #expect(after.wrappedValue.isStale && after.wrappedValue.isSyncing)
@@ -66,9 +66,9 @@ import TrebuchetTesting
 
     @Test("without a connection the shown documents are stale, and after the reconnection current, even if unchanged")
     func lostConnection() async throws {
-        try await CollectionWorld.run { world in
-            let link = try FaultyLink(to: world.address, seed: 1)
-            let todos = world.guest(at: link.address).todos()
+        try await CollectionTestEnvironment.run { environment in
+            let link = try FaultyLink(to: environment.address, seed: 1)
+            let todos = environment.guest(at: link.address).todos()
             try await todos.create(Todo(id: "1"))
             await shows(todos) { $0.items.count == 1 && !$0.isStale && !$0.isLoading }
             let before = todos.wrappedValue.lastSyncedAt!
@@ -89,9 +89,9 @@ import TrebuchetTesting
         for isFirst in [true, false] {
             var limits = CollectionLimits()
             if !isFirst { limits.queriesPerConnection = 0 }
-            let world = try await CollectionWorld.begin(limits: limits, port: port)
-            port = world.address.port
-            let guest = app(world, at: world.address, in: folder)
+            let environment = try await CollectionTestEnvironment.begin(limits: limits, port: port)
+            port = environment.address.port
+            let guest = app(environment, at: environment.address, in: folder)
             let todos = guest.todos()
             if isFirst {
                 try await todos.create(Todo(id: "1"))
@@ -102,7 +102,7 @@ import TrebuchetTesting
                 #expect(todos.wrappedValue.isStale && todos.wrappedValue.items.ids == ["1"])
             }
             await guest.backend.close()
-            await world.server.shutdown(drain: .zero)
+            await environment.server.shutdown(drain: .zero)
         }
     }
 
@@ -195,8 +195,8 @@ import TrebuchetTesting
 
     @Test("a query closed and immediately opened again continues: the close does not affect the new one")
     func leftAndUsedAgain() async throws {
-        try await CollectionWorld.run { world in
-            let guest = world.guest()
+        try await CollectionTestEnvironment.run { environment in
+            let guest = environment.guest()
             let todos = guest.todos()
             // A collection without documents would end with its last query.
             try await todos.create(Todo(id: "0"))
@@ -217,8 +217,8 @@ import TrebuchetTesting
 
     @Test("a query that lags still shows a write that another query has seen")
     func differentMoments() async throws {
-        try await CollectionWorld.run { world in
-            let guest = world.guest()
+        try await CollectionTestEnvironment.run { environment in
+            let guest = environment.guest()
             let todos = guest.todos()
             await shows(todos) { !$0.isLoading }
             let link = try #require(todos.wrappedValue.link)

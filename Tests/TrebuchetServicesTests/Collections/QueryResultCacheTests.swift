@@ -66,8 +66,9 @@ import Trebuchet
         keep(result(["1", "2"], revision: 7), in: results, query, for: .user("ada"))
         results.close()
         let again = bench.results()
-        let kept = try #require(again.result(of: query, in: "todos", for: .user("ada")))
-        #expect(kept.documents.map { "\($0.id)" } == ["1", "2"] && kept.revision == 7 && kept.syncedAt == 1_000.5)
+        let cached = try #require(again.result(of: query, in: "todos", for: .user("ada")))
+        #expect(
+            cached.documents.map { "\($0.id)" } == ["1", "2"] && cached.revision == 7 && cached.syncedAt == 1_000.5)
         #expect(ids(again, for: .user("ada")) == nil)
         #expect(ids(again, CollectionQuery(where: query.conditions, limit: 3), for: .user("ada")) == nil)
         #expect(ids(again, query, in: "todo", for: .user("ada")) == nil)

@@ -56,7 +56,7 @@ struct RetainedLog {
 
     /// A snapshot, when one is due.
     var snapshot: StoredCollection.Snapshot? {
-        stored.snapshotIfOutweighed(by: table.shares.all.bytes) { table.contents(at: table.revision) }
+        stored.snapshotIfDue(by: table.shares.all.bytes) { table.contents(at: table.revision) }
     }
 
     /// The log in the store.

@@ -136,15 +136,15 @@ struct StoredCollectionTests {
     }
 
     @Test("a collection writes snapshots concurrently with its clients' writes, and is unloaded when they are complete")
-    func beside() async throws {
+    func otherStates() async throws {
         let store = MemoryStore()
         let key = StateKey("collection.todos", "log")
         var limits = CollectionLimits()
         limits.idleTime = .milliseconds(1)
         limits.idleQueryTime = .zero
         var epoch: String?
-        try await CollectionWorld.run(store: store, limits: limits) { world in
-            let guest = world.guest("ada")
+        try await CollectionTestEnvironment.run(store: store, limits: limits) { environment in
+            let guest = environment.guest("ada")
             try await guest.client.connect()
             _ = try await guest.collection().commit([.add("a", bytes: 20_000)], from: RetainedLog.client)
             epoch = try await store.readLog(key)?.snapshot.epoch
@@ -152,7 +152,7 @@ struct StoredCollectionTests {
                 let update = DocumentCommand.update(id: "a", fields: ["n": .integer(Int64(number))])
                 _ = try await guest.collection().commit([update], from: RetainedLog.client, at: number + 2)
             }
-            #expect(await eventually { world.host.collectionCount == 0 })
+            #expect(await eventually { environment.host.collectionCount == 0 })
         }
         let log = try #require(try await store.readLog(key))
         // Started once, and never as long as 60 entries of 20,000 bytes.

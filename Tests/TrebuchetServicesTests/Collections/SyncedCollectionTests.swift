@@ -9,8 +9,8 @@ import TrebuchetTesting
 @MainActor @Suite(.timeLimit(.minutes(5))) struct SyncedCollectionTests {
     @Test("documents created, changed and deleted by one client are seen by the other")
     func twoClients() async throws {
-        try await CollectionWorld.run { world in
-            let (ada, bob) = (world.guest().todos(), world.guest().todos())
+        try await CollectionTestEnvironment.run { environment in
+            let (ada, bob) = (environment.guest().todos(), environment.guest().todos())
             #expect(ada.wrappedValue.isLoading)
             try await ada.create(Todo(id: "1", title: "Milk"))
             await shows(bob) { $0.items.map(\.title) == ["Milk"] && !$0.isLoading && $0.lastSyncedAt != nil }
@@ -25,8 +25,8 @@ import TrebuchetTesting
 
     @Test("a write is shown immediately, and its callbacks run once and in order")
     func callbacks() async throws {
-        try await CollectionWorld.run { world in
-            let todos = world.guest().todos()
+        try await CollectionTestEnvironment.run { environment in
+            let todos = environment.guest().todos()
             var log: [String] = []
             let call = todos.create(
                 Todo(id: "1"), onAttempt: { log.append("attempt \(todos.wrappedValue.items.count)") },
@@ -49,8 +49,8 @@ import TrebuchetTesting
 
     @Test("a write never flickers: once shown it stays, while responses and results arrive")
     func noFlicker() async throws {
-        try await CollectionWorld.run { world in
-            let todos = world.guest().todos()
+        try await CollectionTestEnvironment.run { environment in
+            let todos = environment.guest().todos()
             try await todos.create(Todo(id: "1"))
             let watching = Task {
                 var last = 0
@@ -72,8 +72,8 @@ import TrebuchetTesting
 
     @Test("a refused write is rolled back and reported")
     func rollback() async throws {
-        try await CollectionWorld.run { world in
-            let (ada, bob) = (world.guest("ada").todos(), world.guest("bob").todos())
+        try await CollectionTestEnvironment.run { environment in
+            let (ada, bob) = (environment.guest("ada").todos(), environment.guest("bob").todos())
             try await ada.create(Todo(id: "1", title: "Ada's"))
             await shows(bob) { $0.items.count == 1 }
             let call = bob.update("1", onError: nil) { $0.title = "Bob's" }
@@ -88,8 +88,8 @@ import TrebuchetTesting
 
     @Test("only changed fields are sent: changes of different fields merge, and the later change of one field wins")
     func fields() async throws {
-        try await CollectionWorld.run { world in
-            let (ada, bob) = (world.guest().todos(), world.guest().todos())
+        try await CollectionTestEnvironment.run { environment in
+            let (ada, bob) = (environment.guest().todos(), environment.guest().todos())
             try await ada.create(Todo(id: "1", title: "Milk", note: "fresh"))
             await shows(bob) { $0.items.count == 1 }
             let calls = [
@@ -112,8 +112,8 @@ import TrebuchetTesting
 
     @Test("links of several clients to one document accumulate")
     func links() async throws {
-        try await CollectionWorld.run { world in
-            let (ada, bob) = (world.guest().todos(), world.guest().todos())
+        try await CollectionTestEnvironment.run { environment in
+            let (ada, bob) = (environment.guest().todos(), environment.guest().todos())
             try await ada.create(Todo(id: "1"))
             await shows(bob) { $0.items.count == 1 }
             let calls = [
@@ -130,11 +130,11 @@ import TrebuchetTesting
 
     @Test("queries with filter, order and limit follow the documents, including the client's own writes")
     func queries() async throws {
-        try await CollectionWorld.run { world in
-            let guest = world.guest()
+        try await CollectionTestEnvironment.run { environment in
+            let guest = environment.guest()
             let all = guest.todos()
             let top = guest.todos(where: [.equal("isDone", .bool(false))], order: [.descending("priority")], limit: 2)
-            let other = world.guest().todos(
+            let other = environment.guest().todos(
                 where: [.equal("isDone", .bool(false))], order: [.descending("priority")], limit: 2)
             for number in 1...4 { all.create(Todo(id: "\(number)", priority: number), onError: nil) }
             #expect(top.wrappedValue.items.ids == ["4", "3"], "before the server has responded")
@@ -157,17 +157,17 @@ import TrebuchetTesting
     func sameList() async throws {
         var limits = CollectionLimits()
         limits.idleQueryTime = .zero
-        try await CollectionWorld.run(limits: limits) { world in
-            let (ada, bob) = (world.guest("ada"), world.guest("bob"))
+        try await CollectionTestEnvironment.run(limits: limits) { environment in
+            let (ada, bob) = (environment.guest("ada"), environment.guest("bob"))
             let todos = bob.todos(order: [.ascending("priority")], limit: 10)
             await shows(todos) { !$0.isLoading }
             let first = EncodedJSON(CollectionQuery(order: [.ascending("priority")], limit: 1).value)
             try await ada.client.connect()
             let collection = try ada.collection()
             _ = try await collection.open(first)
-            #expect(world.host.queryCount == 2)
+            #expect(environment.host.queryCount == 2)
             try await collection.close(first)
-            #expect(await eventually { world.host.queryCount == 1 })
+            #expect(await eventually { environment.host.queryCount == 1 })
             let fields: JSONObject = [
                 "title": .string(""), "isDone": .bool(false), "tags": .array([]), "priority": .integer(1),
             ]
@@ -181,8 +181,8 @@ import TrebuchetTesting
     func sharedQueries() async throws {
         var limits = CollectionLimits()
         limits.idleQueryTime = .zero
-        try await CollectionWorld.run(limits: limits) { world in
-            let guests = (0..<3).map { _ in world.guest() }
+        try await CollectionTestEnvironment.run(limits: limits) { environment in
+            let guests = (0..<3).map { _ in environment.guest() }
             var values: [Shared<SyncedCollection<Todo>>]? = guests.map { guest in
                 guest.todos(where: [.equal("isDone", .bool(false)), .less("priority", .integer(3))])
             }
@@ -191,20 +191,20 @@ import TrebuchetTesting
             ])
             for value in values! { await shows(value) { !$0.isLoading } }
             await shows(other) { !$0.isLoading }
-            #expect(world.host.queryCount == 1)
+            #expect(environment.host.queryCount == 1)
             values = nil
             try await other.create(Todo(id: "1"))
-            #expect(world.host.queryCount == 1)
+            #expect(environment.host.queryCount == 1)
             await guests[0].client.close()
-            #expect(await eventually { world.host.queryCount == 0 })
-            #expect(world.host.collectionCount == 1)
+            #expect(await eventually { environment.host.queryCount == 0 })
+            #expect(environment.host.collectionCount == 1)
         }
     }
 
     @Test("the value of a collection cannot be set: it keeps its content, with an error")
     func assignment() async throws {
-        try await CollectionWorld.run { world in
-            let todos = world.guest().todos()
+        try await CollectionTestEnvironment.run { environment in
+            let todos = environment.guest().todos()
             try await todos.create(Todo(id: "1"))
             await #expect(throws: CollectionError.notAssignable) { try await todos.save() }
             todos.withLock { $0 = SyncedCollection(link: nil) }

@@ -6,16 +6,16 @@ import Trebuchet
 @testable import TrebuchetServices
 
 @Suite(.timeLimit(.minutes(5))) struct RoomAbuseTests {
-    private func connected(_ world: RoomWorld) async throws -> RoomTestClient {
-        let guest = world.guest()
+    private func connected(_ environment: RoomTestEnvironment) async throws -> RoomTestClient {
+        let guest = environment.guest()
         try await guest.client.connect()
         return guest
     }
 
     @Test("a member cannot be impersonated, neither with a membership id nor with a guessed token")
     func impersonation() async throws {
-        try await RoomWorld.run { world in
-            let (ada, eve) = (try await connected(world), try await connected(world))
+        try await RoomTestEnvironment.run { environment in
+            let (ada, eve) = (try await connected(environment), try await connected(environment))
             let ticket = try await ada.room().join(
                 presence: .object(["name": .string("Ada")]), token: nil, attempt: nil)
             let room = try eve.room()
@@ -31,7 +31,7 @@ import Trebuchet
             #expect(
                 try await ada.room().join(presence: .object(["name": .string("Ada")]), token: nil, attempt: nil)
                     == ticket)
-            #expect(try await world.roster().members.map(\.id) == [ticket.membershipID])
+            #expect(try await environment.roster().members.map(\.id) == [ticket.membershipID])
         }
     }
 
@@ -39,8 +39,8 @@ import Trebuchet
     func failedJoins() async throws {
         var limits = RoomLimits()
         limits.roomsPerConnection = 2
-        try await RoomWorld.run(limits) { world in
-            let (ada, eve) = (try await connected(world), try await connected(world))
+        try await RoomTestEnvironment.run(limits) { environment in
+            let (ada, eve) = (try await connected(environment), try await connected(environment))
             // The room has a member: an empty room would close.
             _ = try await ada.room().join(presence: nil, token: nil, attempt: nil)
             for _ in 0..<5 {
@@ -66,8 +66,8 @@ import Trebuchet
     func payloadBytes() async throws {
         var limits = RoomLimits()
         limits.payloadBytes = 100
-        try await RoomWorld.run(limits) { world in
-            let ada = try await connected(world)
+        try await RoomTestEnvironment.run(limits) { environment in
+            let ada = try await connected(environment)
             let room = try ada.room()
             _ = try await room.join(presence: nil, token: nil, attempt: nil)
             // The size includes its quotes.
@@ -80,8 +80,8 @@ import Trebuchet
 
     @Test("a connection whose membership was taken over has none any more")
     func takenOver() async throws {
-        try await RoomWorld.run { world in
-            let (old, new) = (try await connected(world), try await connected(world))
+        try await RoomTestEnvironment.run { environment in
+            let (old, new) = (try await connected(environment), try await connected(environment))
             let ticket = try await old.room().join(
                 presence: .object(["name": .string("Ada")]), token: nil, attempt: nil)
             #expect(
@@ -90,20 +90,20 @@ import Trebuchet
             let room = try old.room()
             await #expect(throws: RoomError.notJoined) { try await room.setPresence(.null) }
             await old.client.close()
-            #expect(await eventually { await world.server.connectionCount == 1 })
+            #expect(await eventually { await environment.server.connectionCount == 1 })
             try await new.room().patchPresence(.object(["name": .string("Eva")]))
             #expect(
                 await eventually {
-                    (try? await world.roster().members.map(\.data)) == [.object(["name": .string("Eva")])]
+                    (try? await environment.roster().members.map(\.data)) == [.object(["name": .string("Eva")])]
                 })
         }
     }
 
     @Test("a presence of 1 MiB is refused, by the client or by the server, and others are unaffected")
     func largePresence() async throws {
-        try await RoomWorld.run { world in
-            let guest = world.guest()
-            let (ada, bob) = (guest.presence("Ada"), world.guest().presence("Bob"))
+        try await RoomTestEnvironment.run { environment in
+            let guest = environment.guest()
+            let (ada, bob) = (guest.presence("Ada"), environment.guest().presence("Bob"))
             await wait(for: ada) { $0.hasPeers }
             for size in [1 << 20, 300 << 10] {
                 let name = String(repeating: "x", count: size)
@@ -131,9 +131,9 @@ import Trebuchet
     func flood() async throws {
         var limits = RoomLimits()
         limits.publishes = RateLimit(callsPerSecond: 2, burst: 20)
-        try await RoomWorld.run(limits) { world in
-            let eve = try await connected(world)
-            let (ada, bob) = (world.guest().emoji(), world.guest().emoji())
+        try await RoomTestEnvironment.run(limits) { environment in
+            let eve = try await connected(environment)
+            let (ada, bob) = (environment.guest().emoji(), environment.guest().emoji())
             await wait(for: bob) { $0.isConnected }
             let room = try eve.room()
             _ = try await room.join(presence: nil, token: nil, attempt: nil)
@@ -164,9 +164,9 @@ import Trebuchet
     func presenceFlood() async throws {
         var limits = RoomLimits()
         limits.presenceUpdates = RateLimit(callsPerSecond: 4, burst: 3)
-        try await RoomWorld.run(limits) { world in
-            let guest = world.guest()
-            let (ada, bob) = (guest.presence("Ada"), world.guest().presence("Bob"))
+        try await RoomTestEnvironment.run(limits) { environment in
+            let guest = environment.guest()
+            let (ada, bob) = (guest.presence("Ada"), environment.guest().presence("Bob"))
             await wait(for: ada) { $0.hasPeers }
             let room = try guest.room()
             let error = await #expect(throws: RoomError.self) {
@@ -186,8 +186,8 @@ import Trebuchet
         var limits = RoomLimits()
         limits.rooms = 10_000
         limits.reconnectTime = .milliseconds(10)
-        try await RoomWorld.run(limits) { world in
-            let guests = (0..<100).map { _ in RoomTestClient(TrebuchetClient(transport: .local(world.server))) }
+        try await RoomTestEnvironment.run(limits) { environment in
+            let guests = (0..<100).map { _ in RoomTestClient(TrebuchetClient(transport: .local(environment.server))) }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for (index, guest) in guests.enumerated() {
                     group.addTask {
@@ -200,20 +200,20 @@ import Trebuchet
                 }
                 try await group.waitForAll()
             }
-            #expect(world.host.roomCount == 10_000)
+            #expect(environment.host.roomCount == 10_000)
             let last = try #require(guests.last)
             let shared = try last.room("0-0")
             await #expect(throws: RoomError.tooManyRooms(limit: 100)) {
                 try await shared.join(presence: nil, token: nil, attempt: nil)
             }
-            let eve = try await connected(world)
+            let eve = try await connected(environment)
             let another = try eve.room("another")
             await #expect(throws: RoomError.serverFull(limit: 10_000)) {
                 try await another.join(presence: nil, token: nil, attempt: nil)
             }
             _ = try await eve.room("0-0").join(presence: nil, token: nil, attempt: nil)
             for guest in guests { await guest.client.close() }
-            #expect(await eventually { world.host.roomCount == 1 })
+            #expect(await eventually { environment.host.roomCount == 1 })
             _ = try await another.join(presence: nil, token: nil, attempt: nil)
         }
     }
@@ -222,11 +222,11 @@ import Trebuchet
     func unjoined() async throws {
         var limits = RoomLimits()
         limits.unjoinedRoomTime = .milliseconds(50)
-        try await RoomWorld.run(limits) { world in
-            let guest = try await connected(world)
+        try await RoomTestEnvironment.run(limits) { environment in
+            let guest = try await connected(environment)
             let room = try guest.room("empty")
             await #expect(throws: RoomError.notJoined) { try await room.setPresence(nil) }
-            #expect(await eventually { world.host.roomCount == 0 })
+            #expect(await eventually { environment.host.roomCount == 0 })
             let rosters = try await guest.room("watched").observeRoster()
             for await _ in rosters {}
             guard case .failed(let error)? = rosters.outcome else {
@@ -234,7 +234,7 @@ import Trebuchet
                 return
             }
             #expect(error.message.contains("not in the room"))
-            #expect(await eventually { world.host.roomCount == 0 })
+            #expect(await eventually { environment.host.roomCount == 0 })
             let long = try guest.room(String(repeating: "x", count: 300))
             let refusal = await #expect(throws: TrebuchetError.self) {
                 try await long.join(presence: nil, token: nil, attempt: nil)
@@ -248,13 +248,13 @@ import Trebuchet
         var limits = RoomLimits()
         limits.unjoinedRoomTime = .seconds(3_600)
         limits.rooms = 4
-        try await RoomWorld.run(limits) { world in
-            let guest = try await connected(world)
+        try await RoomTestEnvironment.run(limits) { environment in
+            let guest = try await connected(environment)
             for number in 0..<4 {
                 let rosters = try await guest.room("watched\(number)").observeRoster()
                 for await _ in rosters {}
             }
-            #expect(await eventually { world.host.roomCount == 0 })
+            #expect(await eventually { environment.host.roomCount == 0 })
             _ = try await guest.room("joined").join(presence: nil, token: nil, attempt: nil)
         }
     }
@@ -263,10 +263,10 @@ import Trebuchet
     func fullRoom() async throws {
         var limits = RoomLimits()
         limits.membersPerRoom = 1
-        try await RoomWorld.run(limits) { world in
-            var ada: Shared<RoomPresence<ChatPresence>>? = world.guest().presence("Ada")
+        try await RoomTestEnvironment.run(limits) { environment in
+            var ada: Shared<RoomPresence<ChatPresence>>? = environment.guest().presence("Ada")
             await wait(for: try #require(ada)) { $0.isConnected }
-            let bob = world.guest().presence("Bob")
+            let bob = environment.guest().presence("Bob")
             await wait(for: bob) { $0.error as? RoomError == .roomFull(limit: 1) }
             #expect(!bob.wrappedValue.isLoading)
             ada = nil

@@ -9,24 +9,24 @@ import TrebuchetTesting
 
 /// Each limit of rooms at its edge, and its release.
 @Suite(.timeLimit(.minutes(5))) struct RoomBoundsTests {
-    private func connected(_ world: RoomWorld) async throws -> RoomTestClient {
-        let guest = world.guest()
+    private func connected(_ environment: RoomTestEnvironment) async throws -> RoomTestClient {
+        let guest = environment.guest()
         try await guest.client.connect()
         return guest
     }
 
     /// A room with a permanent member: an empty room ends when a join is refused.
-    private func occupiedRoom(_ world: RoomWorld) async throws -> Room {
-        _ = try await connected(world).room().join(presence: nil, token: nil, attempt: nil)
-        return try await connected(world).room()
+    private func occupiedRoom(_ environment: RoomTestEnvironment) async throws -> Room {
+        _ = try await connected(environment).room().join(presence: nil, token: nil, attempt: nil)
+        return try await connected(environment).room()
     }
 
     @Test("a presence is limited in bytes, however it is sent")
     func presenceBytes() async throws {
         var limits = RoomLimits()
         limits.presenceBytes = 100
-        try await RoomWorld.run(limits) { world in
-            let room = try await occupiedRoom(world)
+        try await RoomTestEnvironment.run(limits) { environment in
+            let room = try await occupiedRoom(environment)
             func text(_ bytes: Int) -> JSONValue { .string(String(repeating: "x", count: bytes - 2)) }
             let refusal = RoomError.presenceTooLarge(bytes: 101, limit: 100)
             await #expect(throws: refusal) { try await room.join(presence: text(101), token: nil, attempt: nil) }
@@ -39,14 +39,14 @@ import TrebuchetTesting
             // The size of the result counts, not that of the patch.
             let made = RoomError.presenceTooLarge(bytes: 106, limit: 100)
             await #expect(throws: made) { try await room.patchPresence(.object(["b": .integer(1)])) }
-            #expect(try await world.roster().members.map(\.data) == [.object(["a": text(94)])])
+            #expect(try await environment.roster().members.map(\.data) == [.object(["a": text(94)])])
         }
     }
 
     @Test("values nested up to the limit are accepted, one level more is not")
     func depth() async throws {
-        try await RoomWorld.run { world in
-            let room = try await occupiedRoom(world)
+        try await RoomTestEnvironment.run { environment in
+            let room = try await occupiedRoom(environment)
             func nested(_ depth: Int) -> JSONValue { (0..<depth).reduce(.integer(1)) { value, _ in .array([value]) } }
             await #expect(throws: RoomError.tooDeep(limit: 48)) {
                 try await room.join(presence: nested(49), token: nil, attempt: nil)
@@ -61,8 +61,8 @@ import TrebuchetTesting
 
     @Test("names of topics have 1 to 256 bytes, attempts 16 to 256")
     func names() async throws {
-        try await RoomWorld.run { world in
-            let room = try await occupiedRoom(world)
+        try await RoomTestEnvironment.run { environment in
+            let room = try await occupiedRoom(environment)
             func text(_ bytes: Int) -> String { String(repeating: "x", count: bytes) }
             for bytes in [0, 15, 257] {
                 await #expect(throws: RoomError.invalidName) {
@@ -83,13 +83,13 @@ import TrebuchetTesting
     func roomsPerConnection() async throws {
         var limits = RoomLimits()
         limits.roomsPerConnection = 2
-        try await RoomWorld.run(limits) { world in
-            let guest = try await connected(world)
+        try await RoomTestEnvironment.run(limits) { environment in
+            let guest = try await connected(environment)
             func join(_ name: String) async throws {
                 _ = try await guest.room(name).join(presence: nil, token: nil, attempt: nil)
             }
             // A member keeps the room open: an empty room ends when a join is refused.
-            _ = try await connected(world).room("c").join(presence: nil, token: nil, attempt: nil)
+            _ = try await connected(environment).room("c").join(presence: nil, token: nil, attempt: nil)
             for name in ["a", "b", "a"] { try await join(name) }
             await #expect(throws: RoomError.tooManyRooms(limit: 2)) { try await join("c") }
             try await guest.room("a").leave(token: nil)
@@ -103,8 +103,8 @@ import TrebuchetTesting
 
     @Test("a membership ended by its token is removed from its connection, which may join again")
     func leftByToken() async throws {
-        try await RoomWorld.run { world in
-            let (ada, bob) = (try await connected(world), try await connected(world))
+        try await RoomTestEnvironment.run { environment in
+            let (ada, bob) = (try await connected(environment), try await connected(environment))
             let ticket = try await ada.room().join(presence: .integer(1), token: nil, attempt: nil)
             let other = try await bob.room().join(presence: .integer(2), token: nil, attempt: nil)
             #expect(
@@ -113,7 +113,7 @@ import TrebuchetTesting
             try await bob.room().leave(token: ticket.token)
             let room = try ada.room()
             await #expect(throws: RoomError.notJoined) { try await room.publish(topic: "t", payload: .null) }
-            #expect(try await world.roster().members.map(\.id) == [other.membershipID])
+            #expect(try await environment.roster().members.map(\.id) == [other.membershipID])
             let again = try await ada.room().join(presence: nil, token: nil, attempt: nil)
             #expect(again.membershipID != ticket.membershipID)
         }
@@ -121,8 +121,8 @@ import TrebuchetTesting
 
     @Test("events are numbered from 1 over all topics; a ticket has the last number, and history starts after a number")
     func history() async throws {
-        try await RoomWorld.run { world in
-            let (ada, bob) = (try await connected(world), try await connected(world))
+        try await RoomTestEnvironment.run { environment in
+            let (ada, bob) = (try await connected(environment), try await connected(environment))
             let first = try await ada.room().join(presence: nil, token: nil, attempt: nil)
             #expect(first.events.last == 0)
             #expect(try await ada.room().history(topic: nil, after: nil, limit: nil) == [])
@@ -148,12 +148,12 @@ import TrebuchetTesting
             func canJoin(_ principal: Principal?, _ room: String) -> Bool { true }
             func canList(_ principal: Principal?, _ room: String) -> Bool { true }
         }
-        try await RoomWorld.run(rules: Everybody()) { world in
-            let (ada, bob) = (try await connected(world), try await connected(world))
+        try await RoomTestEnvironment.run(rules: Everybody()) { environment in
+            let (ada, bob) = (try await connected(environment), try await connected(environment))
             let list = try ada.client.resolve(RoomList.self, id: "room-lists/chat")
             for name in ["a", "b", "c"] { _ = try await ada.room(name).join(presence: nil, token: nil, attempt: nil) }
             _ = try await bob.room("b").join(presence: nil, token: nil, attempt: nil)
-            #expect(world.host.roomCount == 3)
+            #expect(environment.host.roomCount == 3)
             func page(after: String? = nil, limit: Int? = nil) async throws -> [String] {
                 try await list.list(after: after, limit: limit).map { "\($0.name) \($0.members)" }
             }
@@ -166,7 +166,7 @@ import TrebuchetTesting
             try await bob.room("b").leave(token: nil)
             try await ada.room("c").leave(token: nil)
             #expect(try await page() == ["chat-a 1", "chat-b 1"])
-            #expect(await eventually { world.host.roomCount == 2 })
+            #expect(await eventually { environment.host.roomCount == 2 })
         }
     }
 
@@ -175,20 +175,20 @@ import TrebuchetTesting
         var limits = RoomLimits()
         limits.reconnectTime = .milliseconds(100)
         limits.membersPerRoom = 2
-        try await RoomWorld.run(limits) { world in
-            let (ada, bob) = (try await connected(world), try await connected(world))
+        try await RoomTestEnvironment.run(limits) { environment in
+            let (ada, bob) = (try await connected(environment), try await connected(environment))
             _ = try await ada.room().join(presence: .integer(1), token: nil, attempt: nil)
             let stay = try await bob.room().join(presence: .integer(2), token: nil, attempt: nil).membershipID
-            let eve = try await connected(world)
+            let eve = try await connected(environment)
             await #expect(throws: RoomError.roomFull(limit: 2)) {
                 try await eve.room().join(presence: nil, token: nil, attempt: nil)
             }
             await ada.client.close()
-            #expect(await eventually { (try? await world.roster().members.map(\.id)) == [stay] })
+            #expect(await eventually { (try? await environment.roster().members.map(\.id)) == [stay] })
             _ = try await eve.room().join(presence: nil, token: nil, attempt: nil)
             await bob.client.close()
             await eve.client.close()
-            #expect(await eventually { world.host.roomCount == 0 })
+            #expect(await eventually { environment.host.roomCount == 0 })
         }
     }
 
@@ -279,8 +279,8 @@ import TrebuchetTesting
 
     @Test("rooms count for a client until the server has confirmed that they were left")
     func counted() async throws {
-        try await RoomWorld.run { world in
-            let guest = world.guest()
+        try await RoomTestEnvironment.run { environment in
+            let guest = environment.guest()
             let rooms = guest.backend.rooms
             var lobby: Shared<RoomPresence<ChatPresence>>? = guest.presence("Ada")
             var attic: Shared<TopicChannel<Emoji>>? = guest.emoji(in: "attic")
@@ -288,18 +288,18 @@ import TrebuchetTesting
             await wait(for: try #require(attic)) { $0.isConnected }
             #expect(rooms.count.currentValue == 2)
             lobby = nil
-            #expect(await eventually { rooms.count.currentValue == 1 && world.host.roomCount == 1 })
+            #expect(await eventually { rooms.count.currentValue == 1 && environment.host.roomCount == 1 })
             #expect(rooms.room("rooms/chat-lobby") == nil && rooms.room("rooms/chat-attic") != nil)
             attic = nil
-            #expect(await eventually { rooms.count.currentValue == 0 && world.host.roomCount == 0 })
+            #expect(await eventually { rooms.count.currentValue == 0 && environment.host.roomCount == 0 })
         }
     }
 
     @Test("presence updates end when their room is closed")
     func closedClient() async throws {
-        try await RoomWorld.run { world in
-            let link = try FaultyLink(to: world.address, seed: 1)
-            let guest = world.guest(through: link)
+        try await RoomTestEnvironment.run { environment in
+            let link = try FaultyLink(to: environment.address, seed: 1)
+            let guest = environment.guest(through: link)
             let ada = guest.presence("Ada")
             await wait(for: ada) { $0.isConnected }
             try await link.refuseConnections {

@@ -8,8 +8,8 @@ import Trebuchet
     func rates() async throws {
         var limits = RoomLimits()
         limits.joins = RateLimit(callsPerSecond: 0.01, burst: 3)
-        try await RoomWorld.run(limits) { world in
-            let eve = world.guest()
+        try await RoomTestEnvironment.run(limits) { environment in
+            let eve = environment.guest()
             try await eve.client.connect()
             for number in 1...3 { _ = try await eve.room("\(number)").join(presence: nil, token: nil, attempt: nil) }
             let fourth = try eve.room("4")
@@ -21,7 +21,7 @@ import Trebuchet
                 return
             }
             #expect((90_000...100_000).contains(milliseconds))
-            let other = world.guest()
+            let other = environment.guest()
             try await other.client.connect()
             _ = try await other.room("1").join(presence: nil, token: nil, attempt: nil)
         }

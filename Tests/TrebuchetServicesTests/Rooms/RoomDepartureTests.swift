@@ -10,8 +10,8 @@ import Trebuchet
 @Suite("Clients that leave rooms", .timeLimit(.minutes(5))) struct RoomDepartureTests {
     @Test("a client leaves all of its rooms at once, including those shown by values")
     func leavesAll() async throws {
-        try await RoomWorld.run { world in
-            let (ada, bob) = (world.guest(), world.guest())
+        try await RoomTestEnvironment.run { environment in
+            let (ada, bob) = (environment.guest(), environment.guest())
             let lobbies = (ada.presence("Ada"), bob.presence("Bob"))
             let (hall, emoji) = (ada.presence("Ada", in: "hall"), ada.emoji(in: "hall"))
             await wait(for: lobbies.0) { $0.peers.count == 1 }
@@ -19,7 +19,7 @@ import Trebuchet
             await wait(for: emoji) { $0.isConnected }
             await ada.backend.leaveAllRooms(timeout: .seconds(600))
             await wait(for: lobbies.1) { $0.peers.isEmpty }
-            #expect(await eventually { world.host.room("chat-hall") == nil })
+            #expect(await eventually { environment.host.room("chat-hall") == nil })
             for shown in [lobbies.0, hall] {
                 await wait(for: shown) { $0.error as? RoomError == .left && !$0.isConnected && $0.peers.isEmpty }
             }
@@ -36,13 +36,13 @@ import Trebuchet
 
     @Test("a kicked member is notified with the duration, and sees no other members")
     func kicked() async throws {
-        try await RoomWorld.run { world in
-            let (ada, bob) = (world.guest(), world.guest())
+        try await RoomTestEnvironment.run { environment in
+            let (ada, bob) = (environment.guest(), environment.guest())
             let (adas, bobs) = (ada.presence("Ada"), bob.presence("Bob"))
             await wait(for: adas) { $0.peers.count == 1 }
             await wait(for: bobs) { $0.peers.count == 1 }
             let stay = try #require(bobs.wrappedValue.peers.first?.id)
-            #expect(await world.host.kick(stay, from: "chat-lobby", for: .seconds(600)))
+            #expect(await environment.host.kick(stay, from: "chat-lobby", for: .seconds(600)))
             await wait(for: adas) { presence in
                 guard case .kicked(let left)? = presence.error as? RoomError else { return false }
                 return (1...600_000).contains(left) && presence.peers.isEmpty && !presence.isConnected
@@ -53,13 +53,13 @@ import Trebuchet
 
     @Test("a kicked member joins again when the time is over, with a new membership")
     func back() async throws {
-        try await RoomWorld.run { world in
-            let (ada, bob) = (world.guest(), world.guest())
+        try await RoomTestEnvironment.run { environment in
+            let (ada, bob) = (environment.guest(), environment.guest())
             let (adas, bobs) = (ada.presence("Ada"), bob.presence("Bob"))
             await wait(for: bobs) { $0.peers.count == 1 }
             let stay = try #require(bobs.wrappedValue.peers.first?.id)
             // The state in between may not be observed.
-            #expect(await world.host.kick(stay, from: "chat-lobby", for: .milliseconds(200)))
+            #expect(await environment.host.kick(stay, from: "chat-lobby", for: .milliseconds(200)))
             await wait(for: bobs) { $0.peers.count == 1 && $0.peers.first?.id != stay }
             await wait(for: adas) { $0.error == nil && $0.peers.count == 1 && $0.isConnected }
         }
@@ -94,7 +94,7 @@ import Trebuchet
         let (auth, rules) = (try await AuthServer(), UsersOnly())
         RoomHost.expose(on: auth.server, rules: rules)
         let ada = RoomTestClient(auth.backend())
-        auth.part.update(.held)
+        auth.part.update(.paused)
         let signingIn = Task { try await ada.backend.session.signInAsGuest() }
         for await state in ada.client.connectionState.stream where state == .connected { break }
         let presence = ada.presence("Ada")

@@ -33,19 +33,19 @@ struct RoomNamesTests {
     func many() {
         var random = RandomSource(seed: 5)
         var names = RoomNames()
-        var kept: Set<String> = []
+        var model: Set<String> = []
         for _ in 0..<2_000 {
             let name = "t\(Int.random(in: 0..<3, using: &random))-\(Int.random(in: 0..<300, using: &random))"
             if Int.random(in: 0..<3, using: &random) == 0 {
                 names.remove(ByteText(name))
-                kept.remove(name)
+                model.remove(name)
             } else {
                 names.insert(ByteText(name))
-                kept.insert(name)
+                model.insert(name)
             }
         }
-        let expected = kept.filter { $0.hasPrefix("t1-") }.sorted()
+        let expected = model.filter { $0.hasPrefix("t1-") }.sorted()
         #expect(names.page(prefix: "t1-", after: nil, limit: .max).map(\.text) == expected)
-        #expect(names.count == kept.count)
+        #expect(names.count == model.count)
     }
 }

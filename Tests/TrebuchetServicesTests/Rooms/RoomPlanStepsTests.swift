@@ -40,7 +40,7 @@ import Trebuchet
         #expect(plan.isSettled(quiet) && !plan.isSettled(typing) && !plan.isSettled(nil))
         plan.setPresence(typing)
         #expect(!plan.isSettled(typing))
-        plan.showed(typing)
+        plan.didSetPresence(typing)
         #expect(plan.isSettled(typing))
         plan.disconnected(nil)
         #expect(!plan.isSettled(typing) && !plan.isJoined && !plan.isConnected)
@@ -76,7 +76,7 @@ import Trebuchet
         #expect(plan.isJoined)
         #expect(plan.next(hasEvents: false) == .set(typing))
         #expect(plan.error as? TrebuchetError == failure)
-        plan.showed(typing)
+        plan.didSetPresence(typing)
         #expect(plan.error == nil)
         #expect(plan.next(hasEvents: false) == .wait)
     }
@@ -95,7 +95,7 @@ import Trebuchet
         // After a success the delays start again.
         plan.joined(ticket, showing: quiet)
         #expect(plan.failed(.set(quiet), with: TrebuchetError(.timeout, "late")) == .milliseconds(100))
-        plan.showed(quiet)
+        plan.didSetPresence(quiet)
         #expect(plan.lost(RoomError.roomClosed) == .milliseconds(100))
         #expect(plan.lost(RoomError.roomClosed) == .milliseconds(200))
         #expect(plan.error as? RoomError == .roomClosed)
@@ -176,7 +176,7 @@ import Trebuchet
         // Removing the presence is not refused.
         plan.setPresence(nil)
         #expect(plan.next(hasEvents: false) == .set(nil))
-        plan.showed(nil)
+        plan.didSetPresence(nil)
         plan.setPresence(typing)
         #expect(plan.next(hasEvents: false) == .set(typing))
     }

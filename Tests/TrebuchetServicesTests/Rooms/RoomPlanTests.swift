@@ -37,7 +37,7 @@ import Trebuchet
         var plan = joinedPlan()
         plan.setPresence(typing)
         #expect(plan.next(hasEvents: false) == .patch(.object(["typing": .bool(true)])))
-        plan.showed(typing)
+        plan.didSetPresence(typing)
         #expect(plan.next(hasEvents: false) == .wait)
         plan.setPresence(.object(["name": .null]))
         #expect(plan.next(hasEvents: false) == .set(.object(["name": .null])))
@@ -150,7 +150,7 @@ import Trebuchet
         #expect(plan.next(hasEvents: true) == .publish)
         plan.published()
         #expect(plan.next(hasEvents: true) == .patch(.object(["typing": .bool(true)])))
-        plan.showed(typing)
+        plan.didSetPresence(typing)
         plan.setPresence(quiet)
         #expect(plan.next(hasEvents: true) == .publish)
     }

@@ -7,8 +7,8 @@ import TrebuchetTesting
 /// The cost of presences.
 @Suite(.timeLimit(.minutes(5))) struct RoomPresenceBoundsTests {
     /// A room with a permanent member: an empty room ends when a join is refused.
-    private func occupiedRoom(_ world: RoomWorld) async throws -> Room {
-        let guests = [world.guest(), world.guest()]
+    private func occupiedRoom(_ environment: RoomTestEnvironment) async throws -> Room {
+        let guests = [environment.guest(), environment.guest()]
         for guest in guests { try await guest.client.connect() }
         _ = try await guests[0].room().join(presence: nil, token: nil, attempt: nil)
         return try guests[1].room()
@@ -16,8 +16,8 @@ import TrebuchetTesting
 
     @Test("the members of a presence are limited over all of its objects, however it is sent")
     func presenceMembers() async throws {
-        try await RoomWorld.run { world in
-            let room = try await occupiedRoom(world)
+        try await RoomTestEnvironment.run { environment in
+            let room = try await occupiedRoom(environment)
             func object(_ count: Int) -> JSONValue {
                 .object(JSONObject((0..<count).map { (key: "k\($0)", value: .integer(0)) }))
             }
@@ -38,8 +38,8 @@ import TrebuchetTesting
     func presenceCost() async throws {
         var limits = RoomLimits()
         limits.presenceUpdates = RateLimit(callsPerSecond: 0.001, burst: 10)
-        try await RoomWorld.run(limits) { world in
-            let room = try await occupiedRoom(world)
+        try await RoomTestEnvironment.run(limits) { environment in
+            let room = try await occupiedRoom(environment)
             _ = try await room.join(presence: nil, token: nil, attempt: nil)
             // Four updates: 24 KiB count as three more.
             let large = JSONObject(["a": .string(String(repeating: "x", count: 24 << 10))])

@@ -11,42 +11,43 @@ import TrebuchetTesting
         "a member that reconnects neither flickers nor appears twice, and receives the missed events",
         arguments: [FaultyLink.Cut.reset, .inOrder, .halfOpen(.milliseconds(300))])
     func resumed(cut: FaultyLink.Cut) async throws {
-        try await RoomWorld.run { world in
-            let link = try FaultyLink(to: world.address, seed: 1)
-            let guest = world.guest(through: link)
+        try await RoomTestEnvironment.run { environment in
+            let link = try FaultyLink(to: environment.address, seed: 1)
+            let guest = environment.guest(through: link)
             let (ada, emoji) = (guest.presence("Ada"), guest.emoji())
-            let other = world.guest()
+            let other = environment.guest()
             let (bob, bobs) = (other.presence("Bob"), other.emoji())
             await wait(for: emoji) { $0.isConnected }
             await wait(for: bob) { $0.hasPeers }
             await wait(for: bobs) { $0.isConnected }
-            #expect(await eventually { (try? await world.roster().members.count) == 2 })
-            let before = try await world.roster()
+            #expect(await eventually { (try? await environment.roster().members.count) == 2 })
+            let before = try await environment.roster()
             for round in 1...3 {
                 await link.disconnectAll(cut)
                 try await bobs.publish(Emoji(name: "\(round)"))
                 await wait(for: emoji) { $0.isConnected && $0.latestEvent?.data.name == "\(round)" }
                 await wait(for: ada) { $0.isConnected && !$0.isError }
                 // The numbers as well: no member was removed and added again.
-                #expect(try await world.roster() == before, "round \(round)")
+                #expect(try await environment.roster() == before, "round \(round)")
             }
             #expect(emoji.wrappedValue.events.map(\.data.name) == ["1", "2", "3"])
             try await ada.update { $0.isTyping = true }
             await wait(for: bob) { $0.peers.first?.data.isTyping == true }
             let id = try #require(bob.wrappedValue.peers.first?.id)
             #expect(before.members.contains { $0.id == id })
-            #expect(await eventually { await world.server.connectionCount == 2 }, "the old connections are closed")
-            #expect(try await world.roster().members.count == 2)
+            #expect(
+                await eventually { await environment.server.connectionCount == 2 }, "the old connections are closed")
+            #expect(try await environment.roster().members.count == 2)
             await link.close()
         }
     }
 
     @Test("changes without a connection are shown immediately, and sent after the next join")
     func changedOffline() async throws {
-        try await RoomWorld.run { world in
-            let link = try FaultyLink(to: world.address, seed: 2)
-            let ada = world.guest(through: link).presence("Ada")
-            let bob = world.guest().presence("Bob")
+        try await RoomTestEnvironment.run { environment in
+            let link = try FaultyLink(to: environment.address, seed: 2)
+            let ada = environment.guest(through: link).presence("Ada")
+            let bob = environment.guest().presence("Bob")
             await wait(for: bob) { $0.hasPeers }
             try await link.refuseConnections {
                 await link.disconnectAll()
@@ -63,10 +64,10 @@ import TrebuchetTesting
     func grace() async throws {
         var limits = RoomLimits()
         limits.reconnectTime = .milliseconds(200)
-        try await RoomWorld.run(limits) { world in
-            let link = try FaultyLink(to: world.address, seed: 3)
-            let ada = world.guest(through: link).presence("Ada")
-            let bob = world.guest().presence("Bob")
+        try await RoomTestEnvironment.run(limits) { environment in
+            let link = try FaultyLink(to: environment.address, seed: 3)
+            let ada = environment.guest(through: link).presence("Ada")
+            let bob = environment.guest().presence("Bob")
             await wait(for: bob) { $0.hasPeers }
             let before = bob.wrappedValue.peers.first?.id
             let start = ContinuousClock.now
@@ -89,10 +90,10 @@ import TrebuchetTesting
         var serverLimits = ServerLimits()
         serverLimits.pingInterval = .milliseconds(100)
         serverLimits.pongTimeout = .milliseconds(100)
-        try await RoomWorld.run(limits, serverLimits: serverLimits) { world in
-            let link = try FaultyLink(to: world.address, seed: 4)
-            let ada = world.guest(through: link).presence("Ada")
-            let bob = world.guest().presence("Bob")
+        try await RoomTestEnvironment.run(limits, serverLimits: serverLimits) { environment in
+            let link = try FaultyLink(to: environment.address, seed: 4)
+            let ada = environment.guest(through: link).presence("Ada")
+            let bob = environment.guest().presence("Bob")
             await wait(for: bob) { $0.hasPeers }
             await link.pauseTraffic()
             await wait(for: bob) { !$0.hasPeers }
@@ -108,11 +109,11 @@ import TrebuchetTesting
     func leftOffline() async throws {
         var limits = RoomLimits()
         limits.reconnectTime = .seconds(1_000)
-        try await RoomWorld.run(limits) { world in
-            let link = try FaultyLink(to: world.address, seed: 5)
-            let guest = world.guest(through: link)
+        try await RoomTestEnvironment.run(limits) { environment in
+            let link = try FaultyLink(to: environment.address, seed: 5)
+            let guest = environment.guest(through: link)
             var ada: Shared<RoomPresence<ChatPresence>>? = guest.presence("Ada")
-            let bob = world.guest().presence("Bob")
+            let bob = environment.guest().presence("Bob")
             await wait(for: bob) { $0.hasPeers }
             try await link.refuseConnections {
                 await link.disconnectAll()
@@ -134,11 +135,13 @@ import TrebuchetTesting
         var serverLimits = ServerLimits()
         serverLimits.pingInterval = .seconds(1)
         serverLimits.pongTimeout = .seconds(2)
-        try await RoomWorld.run(limits, serverLimits: serverLimits) { world in
+        try await RoomTestEnvironment.run(limits, serverLimits: serverLimits) { environment in
             var faults = FaultyLink.Faults.harsh
             faults.cutAfterBytes = 300...3_000
-            let link = try FaultyLink(to: world.address, seed: seed, faults: faults)
-            let (ada, bob) = (world.guest(through: link).presence("Ada"), world.guest(through: link).presence("Bob"))
+            let link = try FaultyLink(to: environment.address, seed: seed, faults: faults)
+            let (ada, bob) = (
+                environment.guest(through: link).presence("Ada"), environment.guest(through: link).presence("Bob")
+            )
             for number in 1...25 {
                 bob.withLock { $0.user.name = "Bob \(number)" }
                 try await ada.update { $0.name = "Ada \(number)" }

@@ -7,16 +7,16 @@ import Trebuchet
 @testable import TrebuchetServices
 
 @Suite(.timeLimit(.minutes(5))) struct RoomShareTests {
-    private func connected(_ world: RoomWorld) async throws -> RoomTestClient {
-        let guest = world.guest()
+    private func connected(_ environment: RoomTestEnvironment) async throws -> RoomTestClient {
+        let guest = environment.guest()
         try await guest.client.connect()
         return guest
     }
 
     @Test("only members observe a room, and only as long as they are in it")
     func observers() async throws {
-        try await RoomWorld.run { world in
-            let (ada, eve) = (try await connected(world), try await connected(world))
+        try await RoomTestEnvironment.run { environment in
+            let (ada, eve) = (try await connected(environment), try await connected(environment))
             _ = try await ada.room().join(presence: .integer(1), token: nil, attempt: nil)
             for await _ in try await eve.room().observeRoster() { Issue.record("a non-member sees the members") }
             let events = try await eve.room().observeEvents()
@@ -57,8 +57,8 @@ import Trebuchet
     func closing() async throws {
         var limits = RoomLimits()
         limits.joins = RateLimit(callsPerSecond: 1e6, burst: 1_000_000)
-        try await RoomWorld.run(limits) { world in
-            let guests = (0..<4).map { _ in world.guest() }
+        try await RoomTestEnvironment.run(limits) { environment in
+            let guests = (0..<4).map { _ in environment.guest() }
             for guest in guests { try await guest.client.connect() }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for guest in guests {
@@ -71,7 +71,7 @@ import Trebuchet
                 }
                 try await group.waitForAll()
             }
-            #expect(await eventually { world.host.roomCount == 0 })
+            #expect(await eventually { environment.host.roomCount == 0 })
         }
     }
 
@@ -81,8 +81,10 @@ import Trebuchet
         limits.roomsPerPrincipal = 2
         limits.reconnectTime = .milliseconds(200)
         let access = AccessPolicy { request in request.bearerToken.map { Principal(id: $0) } }
-        try await RoomWorld.run(limits, access: access) { world in
-            let (ada, phone, bob) = (world.guest(as: "ada"), world.guest(as: "ada"), world.guest(as: "bob"))
+        try await RoomTestEnvironment.run(limits, access: access) { environment in
+            let (ada, phone, bob) = (
+                environment.guest(as: "ada"), environment.guest(as: "ada"), environment.guest(as: "bob")
+            )
             for guest in [ada, phone, bob] { try await guest.client.connect() }
             func join(_ guest: RoomTestClient, _ room: String) async throws {
                 // The room of a refused join ends, and another one with its name starts immediately.
@@ -133,10 +135,10 @@ import Trebuchet
     func bounds() async throws {
         var limits = RoomLimits()
         limits.rosterBytes = 3_000
-        try await RoomWorld.run(limits) { world in
-            let bob = world.guest().presence("Bob")
+        try await RoomTestEnvironment.run(limits) { environment in
+            let bob = environment.guest().presence("Bob")
             await wait(for: bob) { $0.isConnected }
-            let eve = try await connected(world)
+            let eve = try await connected(environment)
             let room = try eve.room()
             var deep = JSONValue.integer(1)
             for _ in 0..<49 { deep = .array([deep]) }
@@ -153,7 +155,7 @@ import Trebuchet
             }
             guard case .array(let inner) = deep else { preconditionFailure("it is made of arrays") }
             try await room.setPresence(inner[0])
-            let ada = world.guest().presence("Ada")
+            let ada = environment.guest().presence("Ada")
             await wait(for: ada) { $0.peersList.map(\.data.name) == ["Bob"] }
             #expect(bob.wrappedValue.error == nil)
         }
@@ -166,8 +168,8 @@ import Trebuchet
 
     @Test("rooms are joined and listed by users whom the rules allow", arguments: [true, false])
     func rules(areListed: Bool) async throws {
-        try await RoomWorld.run(rules: areListed ? Listed() : OpenRooms()) { world in
-            let ada = try await connected(world)
+        try await RoomTestEnvironment.run(rules: areListed ? Listed() : OpenRooms()) { environment in
+            let ada = try await connected(environment)
             for name in ["b", "a", "c"] { _ = try await ada.room(name).join(presence: nil, token: nil, attempt: nil) }
             let list = try ada.client.resolve(RoomList.self, id: "room-lists/chat")
             guard areListed else {

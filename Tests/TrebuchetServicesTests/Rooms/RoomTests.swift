@@ -9,8 +9,8 @@ import TrebuchetTesting
 @Suite(.timeLimit(.minutes(5))) struct RoomTests {
     @Test("a value connects, and then shows an empty room and its own presence")
     func alone() async throws {
-        try await RoomWorld.run { world in
-            let ada = world.guest().presence("Ada")
+        try await RoomTestEnvironment.run { environment in
+            let ada = environment.guest().presence("Ada")
             #expect(ada.wrappedValue.isLoading)
             await wait(for: ada) { $0.isConnected && !$0.isLoading }
             #expect(
@@ -21,9 +21,9 @@ import TrebuchetTesting
 
     @Test("two clients see each other, and each sees its own changes immediately")
     func twoClients() async throws {
-        try await RoomWorld.run { world in
-            let ada = world.guest().presence("Ada")
-            let bob = world.guest().presence("Bob")
+        try await RoomTestEnvironment.run { environment in
+            let ada = environment.guest().presence("Ada")
+            let bob = environment.guest().presence("Bob")
             await wait(for: ada) { $0.peersList.map(\.data.name) == ["Bob"] }
             await wait(for: bob) { $0.peersList.map(\.data.name) == ["Ada"] }
             #expect(ada.wrappedValue.totalCount == 2)
@@ -32,16 +32,16 @@ import TrebuchetTesting
             await wait(for: bob) { $0.peers.first?.data.isTyping == true }
             try await ada.update { $0.isTyping = false }
             await wait(for: bob) { $0.peers.first?.data.isTyping == false }
-            let shown = try await world.roster().members.map(\.data)
+            let shown = try await environment.roster().members.map(\.data)
             #expect(try shown.map { try $0.decode(ChatPresence.self) }.contains(ChatPresence(name: "Ada")))
         }
     }
 
     @Test("many successive changes end with the last one")
     func rapid() async throws {
-        try await RoomWorld.run { world in
-            let ada = world.guest().presence("Ada")
-            let bob = world.guest().presence("Bob")
+        try await RoomTestEnvironment.run { environment in
+            let ada = environment.guest().presence("Ada")
+            let bob = environment.guest().presence("Bob")
             for number in 1...500 { ada.withLock { $0.user.name = "\(number)" } }
             await wait(for: bob) { $0.peers.first?.data.name == "500" }
             #expect(ada.wrappedValue.user.name == "500" && !ada.wrappedValue.isError)
@@ -50,29 +50,29 @@ import TrebuchetTesting
 
     @Test("the roster is read only while a value shows it, and again for a later value")
     func rosterReader() async throws {
-        try await RoomWorld.run { world in
-            let guest = world.guest()
-            let bob = world.guest().presence("Bob")
+        try await RoomTestEnvironment.run { environment in
+            let guest = environment.guest()
+            let bob = environment.guest().presence("Bob")
             let channel = guest.emoji()
             await wait(for: channel) { $0.isConnected }
             await wait(for: bob) { $0.isConnected }
             // The events of one client, and the roster of the other.
-            #expect(await eventually { await world.server.counters().streams == 2 })
+            #expect(await eventually { await environment.server.counters().streams == 2 })
             for _ in 0..<2 {
                 var presence: Shared<RoomPresence<ChatPresence>>? = guest.presence("Ada")
                 await wait(for: try #require(presence)) { $0.peers.first?.data.name == "Bob" }
-                #expect(await eventually { await world.server.counters().streams == 3 })
+                #expect(await eventually { await environment.server.counters().streams == 3 })
                 presence = nil
-                #expect(await eventually { await world.server.counters().streams == 2 })
+                #expect(await eventually { await environment.server.counters().streams == 2 })
             }
         }
     }
 
     @Test("values with one key share one membership; the client leaves with the last of presence and topics")
     func oneJoin() async throws {
-        try await RoomWorld.run { world in
-            let guest = world.guest()
-            let bob = world.guest().presence("Bob")
+        try await RoomTestEnvironment.run { environment in
+            let guest = environment.guest()
+            let bob = environment.guest().presence("Bob")
             var first: Shared<RoomPresence<ChatPresence>>? = guest.presence("Ada")
             var second: Shared<RoomPresence<ChatPresence>>? = guest.presence("ignored")
             var channel: Shared<TopicChannel<Emoji>>? = guest.emoji()
@@ -80,7 +80,7 @@ import TrebuchetTesting
             #expect(second?.wrappedValue.user == ChatPresence(name: "Ada", isTyping: true))
             await wait(for: try #require(channel)) { $0.isConnected }
             await wait(for: bob) { $0.peersList.map(\.data) == [ChatPresence(name: "Ada", isTyping: true)] }
-            #expect(try await world.roster().members.count == 2)
+            #expect(try await environment.roster().members.count == 2)
             let joined = try #require(guest.backend.rooms.room("rooms/chat-lobby"))
             first = nil
             #expect(joined.isUsed)
@@ -94,17 +94,17 @@ import TrebuchetTesting
 
     @Test("a leaving member disappears immediately, and the room with the last one")
     func leave() async throws {
-        try await RoomWorld.run { world in
+        try await RoomTestEnvironment.run { environment in
             let clock = ContinuousClock()
-            var ada: Shared<RoomPresence<ChatPresence>>? = world.guest().presence("Ada")
-            var bob: Shared<RoomPresence<ChatPresence>>? = world.guest().presence("Bob")
+            var ada: Shared<RoomPresence<ChatPresence>>? = environment.guest().presence("Ada")
+            var bob: Shared<RoomPresence<ChatPresence>>? = environment.guest().presence("Bob")
             await wait(for: try #require(bob)) { $0.hasPeers }
             let start = clock.now
             ada = nil
             await wait(for: try #require(bob)) { !$0.hasPeers }
-            #expect(clock.now - start < world.host.limits.reconnectTime / 2)
+            #expect(clock.now - start < environment.host.limits.reconnectTime / 2)
             bob = nil
-            #expect(await eventually { world.host.roomCount == 0 })
+            #expect(await eventually { environment.host.roomCount == 0 })
             _ = (ada, bob)
         }
     }
@@ -114,14 +114,14 @@ import TrebuchetTesting
     )
     func otherTypes() async throws {
         let reports = Journal()
-        try await RoomWorld.run { world in
-            let ada = world.guest { reports.record("\($0)") }.presence("Ada")
-            let other = world.guest()
+        try await RoomTestEnvironment.run { environment in
+            let ada = environment.guest { reports.record("\($0)") }.presence("Ada")
+            let other = environment.guest()
             try await other.client.connect()
             _ = try await other.room().join(presence: .object(["x": .integer(1)]), token: nil, attempt: nil)
-            let listener = world.guest().emoji()
+            let listener = environment.guest().emoji()
             await wait(for: listener) { $0.isConnected }
-            let bob = world.guest().presence("Bob")
+            let bob = environment.guest().presence("Bob")
             await wait(for: ada) { $0.hasPeers }
             await wait(for: bob) { $0.hasPeers }
             #expect(ada.wrappedValue.peersList.map(\.data.name) == ["Bob"])

@@ -21,10 +21,10 @@ import Trebuchet
               "chat-secret": {"list": "nobody"}
             }}
             """#)
-        try await RoomWorld.run(rules: rules) { world in
+        try await RoomTestEnvironment.run(rules: rules) { environment in
             var guests: [RoomTestClient] = []
             for _ in 1...3 {
-                let guest = world.guest()
+                let guest = environment.guest()
                 try await guest.client.connect()
                 guests.append(guest)
             }
@@ -48,7 +48,7 @@ import Trebuchet
             let secret = try guests[2].client.resolve(RoomList.self, id: "room-lists/chat-secret")
             await #expect(throws: RoomError.forbidden) { try await secret.list(after: nil, limit: nil) }
 
-            world.host.replaceRules(try book(#"{"rooms":{"chat":{"members":3}}}"#))
+            environment.host.replaceRules(try book(#"{"rooms":{"chat":{"members":3}}}"#))
             _ = try await guests[2].room().join(presence: nil, token: nil, attempt: nil)
             try await guests[0].room().publish(topic: "t", payload: .null)
             await #expect(throws: RoomError.forbidden) { try await list.list(after: nil, limit: nil) }
@@ -58,9 +58,10 @@ import Trebuchet
     @Test("a member who loses the required role leaves the room, with its streams; one who keeps it stays")
     func lostRole() async throws {
         let rules = try book(#"{"roles":["editor"],"rooms":{"chat":{"join":"editor"}}}"#)
-        try await RoomWorld.run(rules: rules) { world in
-            await world.server.expose(RulesTestServer(actorSystem: world.server.actorSystem), as: RulesTestServer.name)
-            let (ed, eve) = (world.guest(), world.guest())
+        try await RoomTestEnvironment.run(rules: rules) { environment in
+            await environment.server.expose(
+                RulesTestServer(actorSystem: environment.server.actorSystem), as: RulesTestServer.name)
+            let (ed, eve) = (environment.guest(), environment.guest())
             for (guest, name) in [(ed, "ed"), (eve, "eve")] {
                 try await guest.client.connect()
                 try await guest.client.resolve(RulesTestServer.self, id: RulesTestServer.name).become(name, ["editor"])

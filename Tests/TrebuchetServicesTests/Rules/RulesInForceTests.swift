@@ -15,12 +15,12 @@ import TrebuchetTesting
 
     private func run(
         _ rules: any CollectionRules, _ limits: CollectionLimits = CollectionLimits(),
-        _ body: (CollectionWorld) async throws -> Void
+        _ body: (CollectionTestEnvironment) async throws -> Void
     ) async throws {
-        try await CollectionWorld.run(rules: rules, limits: limits) { world in
-            let doorman = RulesTestServer(actorSystem: world.server.actorSystem)
-            await world.server.expose(doorman, as: RulesTestServer.name)
-            try await body(world)
+        try await CollectionTestEnvironment.run(rules: rules, limits: limits) { environment in
+            let doorman = RulesTestServer(actorSystem: environment.server.actorSystem)
+            await environment.server.expose(doorman, as: RulesTestServer.name)
+            try await body(environment)
         }
     }
 
@@ -30,8 +30,10 @@ import TrebuchetTesting
 
     private func fields(_ todo: Todo) throws -> JSONObject { try JSONValue(encoding: todo).decode(JSONObject.self) }
 
-    private func connected(_ world: CollectionWorld, _ name: String = "nobody") async throws -> CollectionTestClient {
-        let guest = world.guest(name)
+    private func connected(_ environment: CollectionTestEnvironment, _ name: String = "nobody") async throws
+        -> CollectionTestClient
+    {
+        let guest = environment.guest(name)
         try await guest.client.connect()
         return guest
     }
@@ -45,8 +47,8 @@ import TrebuchetTesting
         let rules = try book(
             #"{"collections":{"todos":{"update":"signed-in","fields":{"owner":{"immutable":true},"#
                 + #""tags":{"type":"array","maxLength":1},"done":{"type":"boolean"}}}}}"#)
-        try await run(rules) { world in
-            let ada = try await connected(world, "ada")
+        try await run(rules) { environment in
+            let ada = try await connected(environment, "ada")
             let commands: [DocumentCommand] = [
                 .add("a", ["owner": .string("ada"), "tags": .array([])]),
                 .update(id: "a", fields: ["owner": .string("eve")]), .update(id: "a", fields: ["done": .integer(1)]),
@@ -77,8 +79,8 @@ import TrebuchetTesting
         } read: { principal, document, _ in
             document.creator == principal?.id || document.fields["isDone"] == .bool(true)
         }
-        try await run(rules) { world in
-            let (ada, eve) = (try await connected(world, "ada"), try await connected(world, "eve"))
+        try await run(rules) { environment in
+            let (ada, eve) = (try await connected(environment, "ada"), try await connected(environment, "eve"))
             let commands: [DocumentCommand] = [
                 .add("a", try fields(Todo(id: "a", isDone: true))), .add("b", try fields(Todo(id: "b"))),
                 .update(id: "b", fields: ["creator": .string("eve")]),
@@ -97,14 +99,14 @@ import TrebuchetTesting
     @Test("a user sees only their own documents; with a custom role, all of them")
     func ownDocuments() async throws {
         try await run(try book(#"{"roles":["editor"],"collections":{"todos":{"read":["creator","editor"]}}}"#)) {
-            world in
-            let (ada, eve) = (world.guest("ada"), world.guest("eve"))
+            environment in
+            let (ada, eve) = (environment.guest("ada"), environment.guest("eve"))
             try await ada.todos().create(Todo(id: "ada's"))
             let eves = eve.todos()
             try await eves.create(Todo(id: "eve's"))
             await shows(eves) { $0.items.ids == ["eve's"] }
-            await shows(world.guest().todos()) { !$0.isLoading && $0.items.isEmpty }
-            let editor = try await connected(world)
+            await shows(environment.guest().todos()) { !$0.isLoading && $0.items.isEmpty }
+            let editor = try await connected(environment)
             try await become(editor, "ed", ["editor"])
             await shows(editor.todos()) { $0.items.ids == ["ada's", "eve's"] }
         }
@@ -112,11 +114,11 @@ import TrebuchetTesting
 
     @Test("a granted role shows more immediately, and a revoked one hides it, including in open queries")
     func principalChanges() async throws {
-        try await run(try book(#"{"roles":["editor"],"collections":{"todos":{"read":"editor"}}}"#)) { world in
-            let writer = try await connected(world, "ada")
+        try await run(try book(#"{"roles":["editor"],"collections":{"todos":{"read":"editor"}}}"#)) { environment in
+            let writer = try await connected(environment, "ada")
             _ = try await writer.collection().commit(
                 mutations([.add("a", try fields(Todo(id: "a")))]), from: Self.secret)
-            let guest = try await connected(world)
+            let guest = try await connected(environment)
             let todos = guest.todos()
             await shows(todos) { !$0.isLoading }
             #expect(todos.wrappedValue.items.isEmpty)
@@ -129,7 +131,7 @@ import TrebuchetTesting
             let view = try guest.client.resolve(CollectionView.self, id: ticket.view)
             var results = await view.observeResult().makeAsyncIterator()
             #expect(await results.next() == nil)
-            #expect(await eventually { world.host.queryCount <= 2 })
+            #expect(await eventually { environment.host.queryCount <= 2 })
         }
     }
 
@@ -138,9 +140,9 @@ import TrebuchetTesting
     func queryQuota() async throws {
         var limits = CollectionLimits()
         (limits.queriesPerPrincipal, limits.idleQueryTime) = (1, .zero)
-        try await run(CreatorRules(), limits) { world in
-            let (first, second) = (try await connected(world, "ada"), try await connected(world, "ada"))
-            let third = try await connected(world, "bob")
+        try await run(CreatorRules(), limits) { environment in
+            let (first, second) = (try await connected(environment, "ada"), try await connected(environment, "ada"))
+            let third = try await connected(environment, "bob")
             _ = try await first.collection().open(CollectionQuery(limit: 1))
             await #expect(throws: CollectionError.tooManyQueries(limit: 1)) {
                 try await second.collection().open(CollectionQuery(limit: 2))
@@ -155,13 +157,13 @@ import TrebuchetTesting
             }
             // A second query of another user is too many for that one, and ends.
             try await become(first, "ada")
-            #expect(await eventually { world.host.queryCount == 1 })
+            #expect(await eventually { environment.host.queryCount == 1 })
             _ = try await third.collection().open(CollectionQuery(limit: 3))
         }
     }
 
     private func losesView(
-        _ world: CollectionWorld, _ observer: CollectionTestClient, _ name: String,
+        _ environment: CollectionTestEnvironment, _ observer: CollectionTestClient, _ name: String,
         after change: () async throws -> Void
     ) async throws -> Bool {
         let view = try observer.client.resolve(CollectionView.self, id: name)
@@ -179,12 +181,12 @@ import TrebuchetTesting
     @Test("an observer of a result by its name, without an open query, loses it with the permission to read it")
     func observers() async throws {
         let editors = try book(#"{"roles":["editor"],"collections":{"todos":{"read":"editor"}}}"#)
-        try await run(editors) { world in
-            let (ed, eve) = (try await connected(world), try await connected(world))
+        try await run(editors) { environment in
+            let (ed, eve) = (try await connected(environment), try await connected(environment))
             try await become(ed, "ed", ["editor"])
             try await become(eve, "eve", ["editor"])
             let view = try await ed.collection().open(.all).view
-            #expect(try await losesView(world, eve, view) { try await become(eve, "eve", ["user"]) })
+            #expect(try await losesView(environment, eve, view) { try await become(eve, "eve", ["user"]) })
             let again = try await eve.collection().open(.all).view
             #expect(again != view, "the observer is shown another view")
         }
@@ -192,11 +194,11 @@ import TrebuchetTesting
 
     @Test("an observer of a result by its name loses it when the rules no longer show it to all")
     func observersUnderOtherRules() async throws {
-        try await run(CreatorRules()) { world in
-            let (ed, eve) = (try await connected(world), try await connected(world, "eve"))
+        try await run(CreatorRules()) { environment in
+            let (ed, eve) = (try await connected(environment), try await connected(environment, "eve"))
             let view = try await ed.collection().open(.all).view
             let rules = try book(#"{"collections":{"todos":{"read":"creator"}}}"#)
-            #expect(try await losesView(world, eve, view) { world.host.replaceRules(rules) })
+            #expect(try await losesView(environment, eve, view) { environment.host.replaceRules(rules) })
         }
     }
 
@@ -206,8 +208,8 @@ import TrebuchetTesting
         } read: { principal, document, _ in
             document.fields["title"] == principal?.claims["team"].map { .string($0) }
         }
-        try await run(rules) { world in
-            let (red, blue) = (try await connected(world), try await connected(world))
+        try await run(rules) { environment in
+            let (red, blue) = (try await connected(environment), try await connected(environment))
             for (guest, team, session) in [(red, "red", "1"), (blue, "blue", "2")] {
                 try await guest.client.resolve(RulesTestServer.self, id: RulesTestServer.name)
                     .become("ada", claiming: ["team": team, "session": session])
@@ -218,7 +220,7 @@ import TrebuchetTesting
             #expect(try await red.collection().get(.all).documents.map(\.id) == ["r"])
             #expect(try await blue.collection().get(.all).documents.map(\.id) == ["b"])
             // Another session of the user, with identical claims, shares the evaluation.
-            let other = try await connected(world)
+            let other = try await connected(environment)
             try await other.client.resolve(RulesTestServer.self, id: RulesTestServer.name)
                 .become("ada", claiming: ["team": "red", "session": "3"])
             let tickets = [try await red.collection().open(.all), try await other.collection().open(.all)]
@@ -229,8 +231,8 @@ import TrebuchetTesting
     @Test("a user who may not delete a document may not make it expire sooner either")
     func shorterLife() async throws {
         let rules = try book(#"{"collections":{"todos":{"update":"anyone","delete":"nobody"}}}"#)
-        try await run(rules) { world in
-            let eve = try await connected(world, "eve")
+        try await run(rules) { environment in
+            let eve = try await connected(environment, "eve")
             let commands: [DocumentCommand] = [
                 .add("a"), .expire(id: "a", expiresIn: .milliseconds(1)), .expire(id: "a", expiresIn: .seconds(3_600)),
                 .create(id: "b", fields: ["id": .string("b")], expiresIn: .seconds(600)),
@@ -246,8 +248,8 @@ import TrebuchetTesting
         let closure = ClosureRules { _, change, _ throws(CollectionError) in
             guard change.action != .delete else { throw change.forbidden("kept") }
         }
-        try await run(closure) { world in
-            let eve = try await connected(world, "eve")
+        try await run(closure) { environment in
+            let eve = try await connected(environment, "eve")
             let errors = try await eve.collection().commit(
                 mutations([.add("a"), .expire(id: "a", expiresIn: .seconds(1))]), from: Self.secret
             ).map(\.error)
@@ -257,12 +259,12 @@ import TrebuchetTesting
 
     @Test("rules replaced at a running server apply to the next write, and to shown documents")
     func otherRules() async throws {
-        try await run(CreatorRules()) { world in
-            let (ada, eve) = (try await connected(world, "ada"), try await connected(world, "eve"))
+        try await run(CreatorRules()) { environment in
+            let (ada, eve) = (try await connected(environment, "ada"), try await connected(environment, "eve"))
             let (adas, eves) = (ada.todos(), eve.todos())
             try await adas.create(Todo(id: "a"))
             await shows(eves) { $0.items.ids == ["a"] }
-            world.host.replaceRules(
+            environment.host.replaceRules(
                 try book(
                     #"{"collections":{"*":{"read":"creator","create":"nobody","limits":{"documentBytes":1}}}}"#))
             await shows(eves) { $0.items.isEmpty }
@@ -278,7 +280,7 @@ import TrebuchetTesting
                 Issue.record("\(large)")
                 return
             }
-            world.host.replaceRules(CreatorRules())
+            environment.host.replaceRules(CreatorRules())
             await shows(eves) { $0.items.ids == ["a"] }
             try await eves.create(Todo(id: "b"))
             await shows(adas) { $0.items.ids == ["a", "b"] }
@@ -297,8 +299,8 @@ import TrebuchetTesting
         var limits = CollectionLimits()
         // One principal may use all of it.
         limits.principalQuotaDivisor = 1
-        try await run(rules, limits) { world in
-            let ada = try await connected(world, "ada")
+        try await run(rules, limits) { environment in
+            let ada = try await connected(environment, "ada")
             func commit(_ name: String) async throws -> [CollectionError?] {
                 try await ada.collection(name).commit(
                     mutations([.add("a"), .add("b"), .add("c"), .add("d"), .add("e"), .add("f")]), from: Self.secret
@@ -316,7 +318,7 @@ import TrebuchetTesting
                 return
             }
             #expect(try await commit("free") == Array(repeating: nil, count: 6))
-            let bob = try await connected(world, "bob")
+            let bob = try await connected(environment, "bob")
             #expect(try await bob.collection("slow").commit(other, from: "another's secret").count == 1)
         }
     }

@@ -135,12 +135,12 @@ import Testing
     @Test(
         "the kept bytes have an exact limit; at least one event is kept",
         arguments: [(48, 3), (49, 2)])
-    func bytes(size: Int, kept: Int) {
+    func bytes(size: Int, retained: Int) {
         var history = EventHistory(maximumEvents: 10, maximumBytes: 100)
         append(&history, .null)
         append(&history, .string(String(repeating: "x", count: size - 2)))
         append(&history, .string(String(repeating: "x", count: 46)))
-        #expect(history.events.count == kept)
+        #expect(history.events.count == retained)
         #expect(history.last == 3 && history.position == EventPosition(epoch: history.epoch, last: 3))
         var none = EventHistory(maximumEvents: 0, maximumBytes: 0)
         append(&none, .null)

@@ -10,8 +10,8 @@ import TrebuchetTesting
 @Suite(.timeLimit(.minutes(5))) struct TopicTests {
     @Test("an event published by one client is received by the others in order, and not by its publisher") @MainActor
     func publish() async throws {
-        try await RoomWorld.run { world in
-            let (ada, bob) = (world.guest().emoji(), world.guest().emoji())
+        try await RoomTestEnvironment.run { environment in
+            let (ada, bob) = (environment.guest().emoji(), environment.guest().emoji())
             await wait(for: bob) { $0.isConnected }
             var settled: [String] = []
             for number in 1...30 {
@@ -35,12 +35,12 @@ import TrebuchetTesting
     @Test("an event published after others see a member reaches that member, however late its event stream starts")
     func lateStream() async throws {
         let mayObserve = Atomic(false)
-        try await RoomWorld.run(mayCall: { _, _, target in
+        try await RoomTestEnvironment.run(mayCall: { _, _, target in
             target != "observeEvents" || mayObserve.load(ordering: .relaxed)
-        }) { world in
-            let guest = world.guest()
+        }) { environment in
+            let guest = environment.guest()
             let (bob, emoji) = (guest.presence("Bob"), guest.emoji())
-            let ada = world.guest()
+            let ada = environment.guest()
             try await ada.client.connect()
             let room = try ada.room()
             _ = try await room.join(presence: nil, token: nil, attempt: nil)
@@ -55,14 +55,14 @@ import TrebuchetTesting
 
     @Test("topics of a room are separate; presences and topics share the membership")
     func topics() async throws {
-        try await RoomWorld.run { world in
-            let guest = world.guest()
+        try await RoomTestEnvironment.run { environment in
+            let guest = environment.guest()
             let ada = guest.presence("Ada")
             let reports = Mutex<[UndecodableValue]>([])
             let (emoji, bob) = (
-                guest.emoji(), world.guest { value in reports.withLock { $0.append(value) } }.emoji()
+                guest.emoji(), environment.guest { value in reports.withLock { $0.append(value) } }.emoji()
             )
-            let carol = world.guest()
+            let carol = environment.guest()
             let room = try carol.room()
             try await carol.client.connect()
             let stay = try await room.join(presence: nil, token: nil, attempt: nil).membershipID
@@ -82,7 +82,7 @@ import TrebuchetTesting
             try await emoji.publish(Emoji(name: "mine"))
             await wait(for: bob) { $0.events.count == 2 }
             let peer = bob.wrappedValue.latestEvent?.peerId
-            #expect(await eventually { (try? await world.roster().members.first?.id) == peer })
+            #expect(await eventually { (try? await environment.roster().members.first?.id) == peer })
             _ = ada
         }
     }
@@ -91,12 +91,12 @@ import TrebuchetTesting
     func history() async throws {
         var limits = RoomLimits()
         limits.historyEvents = 6
-        try await RoomWorld.run(limits) { world in
-            let guest = world.guest()
+        try await RoomTestEnvironment.run(limits) { environment in
+            let guest = environment.guest()
             try await guest.client.connect()
             let room = try guest.room()
             _ = try await room.join(presence: nil, token: nil, attempt: nil)
-            let stranger = world.guest()
+            let stranger = environment.guest()
             try await stranger.client.connect()
             let unjoined = try stranger.room()
             await #expect(throws: RoomError.notJoined) {
@@ -120,10 +120,10 @@ import TrebuchetTesting
         limits.historyEvents = 200
         // However long the publishing takes: Bob's membership must survive.
         limits.reconnectTime = .seconds(600)
-        try await RoomWorld.run(limits) { world in
-            let link = try FaultyLink(to: world.address, seed: 1)
-            let bob = world.guest(through: link).emoji()
-            let ada = world.guest()
+        try await RoomTestEnvironment.run(limits) { environment in
+            let link = try FaultyLink(to: environment.address, seed: 1)
+            let bob = environment.guest(through: link).emoji()
+            let ada = environment.guest()
             try await ada.client.connect()
             let room = try ada.room()
             _ = try await room.join(presence: nil, token: nil, attempt: nil)
@@ -152,10 +152,10 @@ import TrebuchetTesting
 
     @Test("a publish before the room is joined waits for it") @MainActor
     func early() async throws {
-        try await RoomWorld.run { world in
-            let bob = world.guest().emoji()
+        try await RoomTestEnvironment.run { environment in
+            let bob = environment.guest().emoji()
             await wait(for: bob) { $0.isConnected }
-            let ada = world.guest().emoji()
+            let ada = environment.guest().emoji()
             try await ada.publish(Emoji(name: "first"))
             await wait(for: bob) { $0.events.map(\.data.name) == ["first"] }
         }
@@ -190,12 +190,12 @@ import TrebuchetTesting
             }
         }
         let names = ["caf\u{e9}", "cafe\u{301}"]
-        try await RoomWorld.run { world in
-            let (guest, other) = (world.guest(), world.guest())
+        try await RoomTestEnvironment.run { environment in
+            let (guest, other) = (environment.guest(), environment.guest())
             let listening = names.flatMap { room in names.map { channel(guest, room, $0) } }
             let speaking = names.flatMap { room in names.map { channel(other, room, $0) } }
             for channel in listening + speaking { await wait(for: channel) { $0.isConnected } }
-            #expect(world.host.roomCount == 2)
+            #expect(environment.host.roomCount == 2)
             for (number, channel) in speaking.enumerated() { try await channel.publish(Emoji(name: "\(number)")) }
             for (number, channel) in listening.enumerated() {
                 await wait(for: channel) { $0.hasEvent }

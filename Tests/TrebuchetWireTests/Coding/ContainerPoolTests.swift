@@ -15,18 +15,18 @@ import Testing
 
     @Test("a container that outlives its decoding finds no values, whatever is decoded then")
     func decoding() throws {
-        let kept = RetainedContainers<KeyedDecodingContainer<AnyKey>>()
+        let retained = RetainedContainers<KeyedDecodingContainer<AnyKey>>()
         var coder: ValueCoder? = coder { decoder in
             let all = try decoder.container(keyedBy: AnyKey.self)
-            kept.values.append(all)
+            retained.values.append(all)
             return try all.decode(String.self, forKey: "a")
         }
         for text in ["1", "2", "3"] {
             #expect(try read(Decoded.self, #"{"a":"\#(text)"}"#, coder!).text == text)
         }
         coder = nil
-        #expect(kept.values.count == 3)
-        for container in kept.values {
+        #expect(retained.values.count == 3)
+        for container in retained.values {
             #expect(!container.contains("a") && container.allKeys.isEmpty && container.codingPath.isEmpty)
             #expect(throws: DecodingError.self) { try container.decode(String.self, forKey: "a") }
             #expect(throws: DecodingError.self) { try container.superDecoder().container(keyedBy: AnyKey.self) }
@@ -99,40 +99,40 @@ import Testing
 
     @Test("a container that outlives its encoding does not write")
     func encoding() throws {
-        let kept = RetainedContainers<KeyedEncodingContainer<AnyKey>>()
+        let retained = RetainedContainers<KeyedEncodingContainer<AnyKey>>()
         let coder = ValueCoder()
         for text in ["1", "2", "3"] {
             let value = Encoded { encoder in
                 var all = encoder.container(keyedBy: AnyKey.self)
                 // Into the earlier containers, while another of their kind is written.
-                for index in kept.values.indices { try kept.values[index].encode("lost", forKey: "lost") }
-                kept.values.append(all)
+                for index in retained.values.indices { try retained.values[index].encode("lost", forKey: "lost") }
+                retained.values.append(all)
                 try all.encode(text, forKey: "a")
             }
             #expect(try written(value, coder) == #"{"a":"\#(text)"}"#)
         }
-        for index in kept.values.indices {
-            try kept.values[index].encode("lost", forKey: "lost")
-            var nested = kept.values[index].nestedContainer(keyedBy: AnyKey.self, forKey: "b")
+        for index in retained.values.indices {
+            try retained.values[index].encode("lost", forKey: "lost")
+            var nested = retained.values[index].nestedContainer(keyedBy: AnyKey.self, forKey: "b")
             try nested.encode("lost", forKey: "lost")
-            #expect(kept.values[index].codingPath.isEmpty)
+            #expect(retained.values[index].codingPath.isEmpty)
         }
         #expect(try written(["a": "4"], coder) == #"{"a":"4"}"#)
     }
 
     @Test("neither a retained encoder nor its containers write after the encoding")
     func retainedEncoder() throws {
-        let kept = RetainedContainers<any Encoder>()
+        let retained = RetainedContainers<any Encoder>()
         var coder: ValueCoder? = ValueCoder()
         let value = Encoded { encoder in
-            kept.values.append(encoder)
+            retained.values.append(encoder)
             var all = encoder.container(keyedBy: AnyKey.self)
             try all.encode(1, forKey: "a")
         }
         #expect(try written(value, coder!) == #"{"a":1}"#)
         coder = nil
-        var late = kept.values[0].container(keyedBy: AnyKey.self)
-        kept.values = []
+        var late = retained.values[0].container(keyedBy: AnyKey.self)
+        retained.values = []
         try late.encode(2, forKey: "b")
         #expect(late.codingPath.isEmpty)
     }

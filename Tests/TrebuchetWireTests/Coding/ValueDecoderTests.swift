@@ -247,11 +247,11 @@ import Testing
 
     private struct ContainerRetainer: Decodable {
         // Only one test retains one, and it decodes nothing concurrently.
-        nonisolated(unsafe) static var kept: (KeyedDecodingContainer<AnyKey>, any UnkeyedDecodingContainer)?
+        nonisolated(unsafe) static var containers: (KeyedDecodingContainer<AnyKey>, any UnkeyedDecodingContainer)?
 
         init(from decoder: any Decoder) throws {
             let all = try decoder.container(keyedBy: AnyKey.self)
-            Self.kept = (all, try all.nestedUnkeyedContainer(forKey: "a"))
+            Self.containers = (all, try all.nestedUnkeyedContainer(forKey: "a"))
         }
     }
 
@@ -260,8 +260,8 @@ import Testing
         let coder = ValueCoder()
         _ = try read(ContainerRetainer.self, #"{"a":[1,[2],3],"\u0062":2}"#, coder)
         #expect(try read([Int].self, "[1]", coder) == [1])
-        var (all, list) = try #require(ContainerRetainer.kept)
-        ContainerRetainer.kept = nil
+        var (all, list) = try #require(ContainerRetainer.containers)
+        ContainerRetainer.containers = nil
         #expect(all.allKeys.isEmpty && !all.contains("a"))
         #expect(throws: DecodingError.self) { try all.decode(Int.self, forKey: "b") }
         while !list.isAtEnd { #expect(try list.decodeNil()) }

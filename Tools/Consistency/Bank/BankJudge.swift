@@ -7,8 +7,8 @@ import Transports
 import Trebuchet
 import TrebuchetTesting
 
-/// One seed with a bank: tellers with many transfers under way, a server that is killed at any moment; whatever it has when it is
-/// started again must be what they were told.
+/// Runs one seed with a bank: tellers have many transfers in flight while the server is killed. After each restart the balances
+/// must match the acknowledged transfers.
 final class BankJudge {
     /// Of tellers.
     private static let connections = 4
@@ -41,7 +41,7 @@ final class BankJudge {
                     ? try await killOpening(balances) : try await killTransfers(balances, round)
                 if Int.random(in: 0..<4, using: &random) == 0 { balances = try await open() }
             }
-            // What was there after a kill is kept, too.
+            // The state after a kill is persisted too.
             if outcome.findings.isEmpty {
                 try await server.restart(SIGTERM)
                 try await judge(BankLedger(balances))
@@ -65,7 +65,7 @@ final class BankJudge {
         try await Task.sleep(for: .microseconds(Int.random(in: 0...milliseconds * 1_000, using: &random)))
     }
 
-    // MARK: What is done
+    // MARK: Running
 
     /// As many accounts as one of few, or one of many, has: few have large parts of the state changed, many small ones.
     private func drawCount() -> Int {
@@ -93,7 +93,7 @@ final class BankJudge {
         return try await judge(BankLedger(wasOpened || found == fresh ? fresh : balances))
     }
 
-    /// Whether it is known to be open in the end.
+    /// Returns a task whose result is true if the account is known to be open.
     private static func opening(_ count: Int, _ port: Int) -> Task<Bool, Never> {
         Task {
             do {
@@ -115,7 +115,7 @@ final class BankJudge {
                 let random = RandomSource(seed: seed &* 101 &+ UInt64(round * 8 + number))
                 group.addTask { [port] in await Self.serve(port.port, ledger, balances.count, random) }
             }
-            // Who came later would be at the next server, and would not end.
+            // A teller that connects later would use the next server and would not end.
             try await server.wait("for the tellers to connect") { ledger.now.connections == Self.connections }
             try await server.wait("for \(enough) transfers") { ledger.answers >= enough }
             try await pause(upTo: 8)
@@ -159,9 +159,9 @@ final class BankJudge {
         }
     }
 
-    // MARK: What is there
+    // MARK: Balances
 
-    /// The balances that the bank has, when they are what it should have.
+    /// Waits until the bank has the expected balances, and returns them.
     @discardableResult
     private func judge(_ ledger: BankLedger) async throws -> [Int] {
         let (balances, total) = try await read()

@@ -1,11 +1,11 @@
 import Synchronization
 
-/// What tellers were told of their transfers since all balances were read.
+/// The outcomes of transfers since all balances were read.
 final class BankLedger: Sendable {
     struct Contents {
-        /// By account: what it had when balances were read, with what acknowledged transfers have changed.
+        /// By account: the last balance that was read, with the changes of acknowledged transfers.
         var balances: [Int]
-        /// By account: what it may have got and given besides, in transfers of which nobody knows whether they were made.
+        /// By account: the amounts received and sent by transfers with an unknown outcome.
         var mayHaveGot: [Int]
         var mayHaveGiven: [Int]
         /// Connections that tellers have.
@@ -13,7 +13,7 @@ final class BankLedger: Sendable {
         var transferred = 0
         var refused = 0
         var unknown = 0
-        /// What nobody should have been told.
+        /// Unexpected outcomes.
         var strange: [String] = []
 
         init(_ balances: [Int]) {
@@ -34,7 +34,7 @@ final class BankLedger: Sendable {
 
     func noteConnection() { contents.withLock { $0.connections += 1 } }
 
-    /// - Parameter wasMade: nil when nobody knows.
+    /// - Parameter wasMade: nil if the outcome is unknown.
     func note(_ wasMade: Bool?, from: Int, to: Int, amount: Int) {
         contents.withLock { contents in
             switch wasMade {
@@ -45,7 +45,7 @@ final class BankLedger: Sendable {
             case false?: contents.refused += 1
             case nil:
                 contents.unknown += 1
-                // Who pays himself has what he had.
+                // A transfer to the same account changes nothing.
                 guard from != to else { return }
                 contents.mayHaveGiven[from] += amount
                 contents.mayHaveGot[to] += amount
@@ -57,7 +57,7 @@ final class BankLedger: Sendable {
 }
 
 extension BankLedger.Contents {
-    /// What is wrong with balances that were read, and their sum as the bank tells it.
+    /// Returns the errors in balances that were read, and in the sum that the bank reports.
     func findings(_ found: [Int], total: Int) -> [String] {
         var findings = strange
         guard found.count == balances.count else {
@@ -72,7 +72,7 @@ extension BankLedger.Contents {
                 findings.append("account \(id) has \(balance); by what was acknowledged it has \(allowed)")
             }
         }
-        // One that is lost shows in many accounts.
+        // One lost transfer affects many accounts.
         return findings.count > 10 ? findings.prefix(10) + ["and \(findings.count - 10) more"] : findings
     }
 }

@@ -1,4 +1,4 @@
-/// What came of a seed with a bank, or of several.
+/// The outcome of one or more seeds with a bank.
 struct BankOutcome: SeedOutcome {
     var findings: [String] = []
     var transferred = 0

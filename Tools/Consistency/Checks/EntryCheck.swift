@@ -1,6 +1,6 @@
-/// What a reader of persisted events may see: each of them, in order, once, over all lives of the server. Pure.
+/// Checks the persisted events of a reader: each event once, in order, across restarts of the server. Pure.
 struct EntryCheck {
-    /// What came, from the first turn on.
+    /// The received calls, from the first turn on.
     private(set) var calls: [Int] = []
     private var first: Int?
     private var isOver = false
@@ -22,7 +22,7 @@ struct EntryCheck {
         return entry.turn == next ? nil : "entry \(entry.turn) came in the place of \(next)"
     }
 
-    /// What does not fit the ledger in the end.
+    /// Returns the difference from the final ledger; nil if there is none.
     func compare(with ledger: [Int]) -> String? {
         guard let first, !calls.isEmpty else { return nil }
         let written = ledger.dropFirst(first - 1).prefix(calls.count)

@@ -1,14 +1,14 @@
-/// What a reader of events may see: each of them, in order, once, but for what `overflow` tells of. Pure.
+/// Checks the events of a reader: each event once, in order, except for gaps that `overflow` reports. Pure.
 struct MoveCheck {
-    /// Who says that events were missed.
+    /// The party that reported missed events.
     enum Overflow: Equatable {
         /// The reader's own queue was full.
         case ofReader
-        /// The server: the connection was too slow or too long away, or the server was started anew.
+        /// The server: the connection was too slow or interrupted too long, or the server was restarted.
         case ofServer
     }
 
-    /// Whether a call of which nothing is kept may be made once more, at another owner of the game.
+    /// Whether a call without a record may run again at another owner of the game.
     let mayRunAgain: Bool
     private var life = 0
     private var number = 0
@@ -16,7 +16,7 @@ struct MoveCheck {
     /// The `@Idempotent` calls that events told of.
     private(set) var calls: Set<Int> = []
     private var callsOfLife: Set<Int> = []
-    /// Whether a stream has begun of which nothing has come yet.
+    /// Whether a stream has started and has no event yet.
     private var isFirst = true
     private var overflow: Overflow?
     private(set) var count = 0
@@ -61,11 +61,11 @@ struct MoveCheck {
         case nil: return nil
         case .ofReader:
             overflowsOfReaders += 1
-            return missed > 0 ? nil : "the reader was told of an overflow, and missed nothing after \(number)"
+            return missed > 0 ? nil : "an overflow was reported, but no event was missed after \(number)"
         case .ofServer:
             overflowsOfConnections += 1
             if missed > Game.eventBuffer { return nil }
-            return "the server told of an overflow after \(number), and only \(missed) events were missed"
+            return "the server reported an overflow after \(number), but only \(missed) events were missed"
         }
     }
 

@@ -1,6 +1,6 @@
-/// What readers of states may see. Each check takes the values as they come and says what is wrong with one; nil for nothing. Pure.
+// Checks of the states of a reader. Each check receives the values in order and returns the error of one, or nil. Pure.
 
-/// The ledger is written before anybody sees it, so it goes forward over all lives of its server.
+/// Checks the ledger, which is persisted before it is published, so it never goes back, even after a restart.
 struct LedgerCheck {
     /// How often it may go back to what an engine has not lost.
     private var steps: StepsBack
@@ -51,7 +51,7 @@ struct RoundCheck {
     private var life = 0
     private var number = -1
     private var ended: Set<Int> = []
-    /// Whether the stream has just begun, after it had ended with `overflow`.
+    /// Whether the stream has just restarted after an `overflow`.
     private var isAfterOverflow = false
     private(set) var count = 0
 
@@ -66,9 +66,9 @@ struct RoundCheck {
             ended.insert(life)
             return ended.contains(round.life) ? "the rounds went back to a life that had ended" : nil
         }
-        // What has never changed is not kept, and begins anew at another owner.
+        // A round without changes is not persisted, and restarts at another owner.
         if round.number == 0, number == 0 { return nil }
-        // A stream that begins anew begins with the value of now, which may be the last one of before.
+        // A restarted stream begins with the current value, which may be the last one of the stream before.
         if isAfterOverflow {
             return round.number >= number || steps.use()
                 ? nil : "the rounds went back from \(number) to \(round.number)"

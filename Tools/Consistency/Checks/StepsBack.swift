@@ -8,7 +8,7 @@ struct StepsBack: Equatable {
 
     private(set) var left: Int
 
-    /// Whether one was left.
+    /// Uses one permitted step back. Returns false if none was left.
     mutating func use() -> Bool {
         guard left > 0 else { return false }
         if left < .max { left -= 1 }

@@ -12,7 +12,7 @@ distributed actor Counter {
 
     /// As many as there are games.
     static let all = 0..<GameServer.games
-    /// What is added in the end: readers stop at a number that has it.
+    /// The amount that is added at the end: readers stop at a number that contains it.
     static let end = 1_000_000_000
 
     static func name(_ number: Int) -> String { "counters/{judged-\(number)}" }

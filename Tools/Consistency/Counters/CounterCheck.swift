@@ -1,8 +1,8 @@
-/// What a reader of a counter may see: each number, in order, once. Pure.
+/// Checks the values of a counter's reader: each number once, in order. Pure.
 struct CounterCheck {
     private var steps: StepsBack
     private var last: Int?
-    /// Whether the stream has just begun, after it had ended.
+    /// Whether the stream has just restarted.
     private var isAfterOverflow = false
 
     init(_ strictness: Strictness) { steps = strictness.stepsBack }
@@ -16,17 +16,17 @@ struct CounterCheck {
         return steps.use() ? nil : "\(count) came after \(last)"
     }
 
-    /// What is wrong with the last number of a reader; nil if it is that of its counter.
+    /// Returns the error in the last number of a reader; nil if it equals that of its counter.
     ///
     /// - Parameters:
-    ///   - state: the number of the counter, and what follows it.
-    ///   - counts: the number of each counter in the end.
+    ///   - state: the index of the counter, and a suffix.
+    ///   - counts: the final number of each counter.
     static func finding(inEnd digest: String, of state: String, by reader: String, _ counts: [Int]) -> String? {
         guard let number = state.split(separator: " ").first.flatMap({ Int($0) }), counts.indices.contains(number)
         else {
             return "\(reader): there is no counter '\(state)'"
         }
-        // An end of which nobody knows whether it was made comes twice, or not.
+        // The final addition may be applied twice if its outcome was unknown.
         if let count = Int(digest), count % Counter.end == counts[number] % Counter.end { return nil }
         return "\(reader): the number in the end, \(digest), is not the server's: \(counts[number])"
     }

@@ -4,7 +4,7 @@ import TestSupport
 import Trebuchet
 import TrebuchetTesting
 
-/// `Consistency count SEED PORTS FIRST COUNT CALLS STRICTNESS`: clients of the counters of `trebuchet serve`, in a process of their own. It prints
+/// `Consistency count SEED PORTS FIRST COUNT CALLS STRICTNESS`: clients of the counters of `trebuchet serve`, in a separate process. It prints
 /// the lines that `ClientPool` prints.
 struct CounterClientPool: Sendable {
     let seed: UInt64

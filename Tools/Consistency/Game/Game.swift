@@ -1,7 +1,7 @@
 import Trebuchet
 
-/// The backend: what is called, observed, killed and started again. Every call that changes something changes all of what is not persisted
-/// and is observed, and each that is `@Idempotent` what is persisted too, so that a loss shows wherever it happens.
+/// The actor under test, which is called, observed, killed and restarted. Every changing call changes all observed states that are not
+/// persisted, and each `@Idempotent` call also the persisted ones, so that any loss is visible.
 @Trebuchet
 distributed actor Game {
     /// Events that are kept for those who are behind.
@@ -16,7 +16,7 @@ distributed actor Game {
     @StreamedState var board: VersionedBoardState = VersionedBoardState()
     @StreamedState(delivery: .every(buffer: 256)) var round: Round = Round()
     @StreamedEvents(buffer: 512) var moves: Move
-    /// Of a life that outlasts the server's.
+    /// The life of the persisted state, which outlasts that of the server.
     @StreamedState(delivery: .every(buffer: 256), persisted: true) var tally: Round = Round(life: 1)
     @StreamedEvents(persisted: true, keeping: 10_000) var entries: Entry
 
@@ -32,7 +32,7 @@ distributed actor Game {
     @Idempotent
     distributed func put(_ call: Int, padding: Int) throws -> Receipt { try run(call, padding: padding) }
 
-    /// The same, but that it takes its time, in a task.
+    /// The same, but suspending, in a task.
     @Idempotent
     distributed func putSlowly(_ call: Int, padding: Int, milliseconds: Int) async throws -> Receipt {
         try await Task.sleep(for: .milliseconds(milliseconds))
@@ -97,7 +97,7 @@ enum GameError: Error, Codable, Equatable {
     case closed
 }
 
-/// What an acknowledged call says of itself: which life of the game it ran in, and as which of the calls there.
+/// The response of a call: the life of the game in which it ran, and its position among the calls there.
 struct Receipt: Codable, Sendable, Equatable {
     var life: Int
     var turn: Int

@@ -4,7 +4,7 @@ import TrebuchetRedis
 import TrebuchetServices
 
 /// `Consistency node REDIS NAME HOST PORT LINKS DURABILITY`: the games, rooms and collections on one of several nodes, in a process that can be
-/// killed or stand still.
+/// killed or suspended.
 struct GameNode {
     private let redis: String
     private let name: String

@@ -7,7 +7,7 @@ enum GameServer {
 
     static func name(_ game: Int) -> String { "games/\(game)" }
 
-    /// What is left half open is noticed while the seed still runs.
+    /// Short intervals, so that half-open connections are detected while the seed runs.
     static var limits: ServerLimits {
         var limits = ServerLimits()
         limits.pingInterval = .seconds(2)

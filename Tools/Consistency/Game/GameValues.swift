@@ -8,7 +8,7 @@ struct TransferLedger: Codable, Sendable, Equatable {
 
     static func points(_ call: Int) -> Int { call % 7 + 1 }
 
-    /// Whether its parts are of one version.
+    /// Whether all parts belong to one version.
     var isWhole: Bool { points == calls.reduce(0) { $0 + Self.points($1) } }
     var digest: String { Digest.of("\(calls) \(points) \(isClosed)") }
 }
@@ -18,7 +18,7 @@ struct Cell: Codable, Sendable, Equatable, Identifiable {
     var points = 0
 }
 
-/// A state that knows its changes; it begins anew with each life of the game.
+/// A state that records its changes; it restarts with each life of the game.
 struct VersionedBoardState: DeltaRecord {
     @DeltaValue var life = 0
     @DeltaValue var turn = 0
@@ -56,7 +56,7 @@ struct Move: Codable, Sendable {
     var isLast: Bool
 }
 
-/// What the ledger has as its `turn`. call.
+/// The entry of the ledger for call number `turn`.
 struct Entry: Codable, Sendable, Equatable {
     var turn: Int
     var call = 0

@@ -1,16 +1,16 @@
 import Platform
 import TrebuchetTesting
 
-/// When processes end or stand still in a seed, and which.
+/// The processes that are ended or suspended in a seed, with the times.
 struct FaultPlan {
     enum Fault {
         /// `kill -9` of a server, and how long it is away.
         case kill(Int, Duration)
-        /// The same, asked to shut down.
+        /// The same, with a regular shutdown.
         case stop(Int, Duration)
-        /// A node stands still, for longer than its leases or not.
+        /// A node is suspended, for longer or shorter than its leases.
         case pause(Int, Duration)
-        /// Nothing comes through between a node and the engine, either way; then its connections are cut, or go on with what was held up.
+        /// No data passes between a node and the engine; then its connections are cut, or continue with the delayed data.
         case cutOff(Int, Duration, isLost: Bool)
         /// `kill -9` of the engine, and how long there is none.
         case killEngine(Duration)

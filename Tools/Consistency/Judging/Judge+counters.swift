@@ -41,10 +41,10 @@ extension Judge {
 
     private func compare(_ number: Int, _ sum: Int, _ now: Scoreboard.Contents) {
         func isOfIt(_ call: Int) -> Bool { call / Player.callsPerPlayer % GameServer.games == number }
-        var (owners, kept): ([Int: Int], Int) = ([:], 0)
+        var (owners, requiredCount): ([Int: Int], Int) = ([:], 0)
         for (call, answer) in now.acknowledged where isOfIt(call) {
             let mayBeLost = mayBeLost(call)
-            if mayBeLost { outcome.lost += 1 } else { kept += 1 }
+            if mayBeLost { outcome.lost += 1 } else { requiredCount += 1 }
             if let other = owners.updateValue(call, forKey: answer), !mayBeLost, !self.mayBeLost(other) {
                 found("calls \(other) and \(call) of counter \(number) were both answered \(answer)")
             }
@@ -54,7 +54,7 @@ extension Judge {
         }
         let most = now.acknowledged.keys.count(where: isOfIt) + now.unknown.count(where: isOfIt)
         outcome.unknownThatRan += max(0, sum - now.acknowledged.keys.count(where: isOfIt))
-        guard sum < kept || sum > most else { return }
-        found("counter \(number) is \(sum): \(kept) calls have to be in it, and \(most) may be")
+        guard sum < requiredCount || sum > most else { return }
+        found("counter \(number) is \(sum): \(requiredCount) calls have to be in it, and \(most) may be")
     }
 }

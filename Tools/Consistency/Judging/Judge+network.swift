@@ -11,9 +11,9 @@ extension Judge {
     private var leasesOver: Duration { options.server == nil ? .seconds(3) : .seconds(6) }
     /// How soon nodes leave a primary that another one has replaced: asked for each second; and answers may be late at their clients.
     private static let slowestToLeave = Duration.seconds(8)
-    /// The same limit while one sentinel still names the old primary.
+    /// The same limit while one sentinel still reports the old primary.
     private static let slowestToLeaveSplit = Duration.seconds(4)
-    /// How late an answer may be at its client: lines are late and stand still.
+    /// The maximum delay of a response: connections are slow and stall.
     private static let latestAnswer = Duration.seconds(2)
 
     func playAndFail(_ machines: Machines) async throws {
@@ -74,7 +74,7 @@ extension Judge {
             old.kill()
             _ = await eventually(within: .seconds(20)) { !old.isRunning }
             var new = try machines.startNode(node)
-            // `trebuchet serve` ends without an engine, and whoever operates it starts it again.
+            // `trebuchet serve` ends without an engine, and its operator restarts it.
             if options.server == nil { servers[node] = new }
             try await waitWithoutEngine(time, alive: servers.indices.filter { $0 != node })
             try await startEngineAgain(machines)
@@ -186,7 +186,7 @@ extension Judge {
         try await Task.sleep(for: failover.lead)
         switch failover.loss {
         case .killed: await machines.killEngine(old)
-        case .apart: try await namespaces.cut(primary, .both, machines.sentinels + replica)
+        case .separatePrimary: try await namespaces.cut(primary, .both, machines.sentinels + replica)
         case .alone: try await namespaces.cut(primary, .both, machines.sentinels + replica + machines.nodes)
         }
         try await wait("for another primary after \(failover)") { try await machines.hasChanged(from: old) }
@@ -198,7 +198,7 @@ extension Judge {
         note("all hosts connected")
         if failover.loss == .killed { try machines.startEngine(old, follows: !failover.isUnaware) }
         losses.append(begin...(changed + Self.slowestToLeave))
-        // `.replicated` writes nothing before; the other one goes on meanwhile.
+        // `.replicated` writes nothing before; the other mode continues meanwhile.
         if machines.plan.durability == .engine {
             try await restartLost(machines)
             note("nodes without slots restarted")
@@ -252,7 +252,7 @@ extension Judge {
         losses.append(start...(.now + Self.slowestToLeave))
     }
 
-    /// Starts the nodes again that own nothing for good, as the engine has lost what they held.
+    /// Restarts the nodes that own nothing permanently because the engine has lost their data.
     private func restartLost(_ machines: Machines) async throws {
         for (number, server) in servers.enumerated() where server?.ownsNothing == true {
             outcome.lostNodes += 1
@@ -274,7 +274,7 @@ extension Judge {
         if options.isVerbose { print("    \(ContinuousClock.now - start): \(text)") }
     }
 
-    /// Whether what was acknowledged then may be lost.
+    /// Whether a call that was acknowledged at that time may be lost.
     func mayBeLost(_ call: Int) -> Bool {
         guard network?.plan.mayLose == true, let time = scores.now.acknowledgedAt[call] else { return false }
         return losses.contains { $0.contains(time) }
@@ -284,6 +284,6 @@ extension Judge {
 extension ChildProgram {
     /// A node that has joined.
     var isListening: Bool { lines.contains { $0 == "listening" || $0.hasPrefix("trebuchet serves ") } }
-    /// A node whose engine has lost what it held.
+    /// Whether the engine of the node has lost its data.
     var ownsNothing: Bool { lines.contains { $0.contains("has lost all its slots") } }
 }

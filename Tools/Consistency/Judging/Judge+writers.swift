@@ -4,7 +4,7 @@ import TrebuchetClient
 
 /// The collection and the room of a seed in the end.
 extension Judge {
-    /// Ends the writers, and compares what was acknowledged with the collection and the room.
+    /// Ends the writers, and compares acknowledged writes with the collection and the room.
     func finishWriting() async throws {
         tellWriters("finish")
         try await wait("for the writers to finish") { history.now.hasFinished }

@@ -4,7 +4,7 @@ import TestSupport
 import Trebuchet
 import TrebuchetTesting
 
-/// One seed: starts the server, or the nodes, and the crews, ends them as the seed says, and compares what is left with what everybody was told.
+/// Runs one seed: starts the server or the nodes, and the client pools, ends them as planned, and compares the final state with all responses.
 final class Judge {
     static let clientPools = 4
     static let shareOfIdempotentCalls = 0.6
@@ -15,20 +15,20 @@ final class Judge {
     private let plan: FaultPlan
     private let folder: String
     private let reservations: [PortReservation]
-    /// Of the servers, as clients know them.
+    /// The ports of the servers for clients.
     private(set) var ports: [Int]
-    /// Of the engine, if there are nodes.
+    /// The port of the engine, if there are nodes.
     private let enginePort: PortReservation?
     private let deadline: ContinuousClock.Instant
     let scores = Scoreboard()
     private var engine: GameEngine?
     /// Between each node and the engine.
     private var engineLinks: [FaultyLink] = []
-    /// Those that are to run; nil for one that was ended and is not back yet.
+    /// The servers that should run; nil for one that was ended and has not restarted yet.
     var servers: [ChildProgram?]
     /// With namespaces.
     private(set) var network: Machines?
-    /// When what was acknowledged may be lost.
+    /// The times at which acknowledged calls may be lost.
     var losses: [ClosedRange<ContinuousClock.Instant>] = []
     /// When the seed made sentinels replace a primary.
     var plannedFailovers: [ClosedRange<ContinuousClock.Instant>] = []
@@ -40,7 +40,7 @@ final class Judge {
     private var players: [Range<Int>] = []
     var outcome = Outcome()
 
-    /// What ends a seed early.
+    /// The reason to end a seed early.
     struct Halt: Error {
         let description: String
     }
@@ -175,11 +175,11 @@ final class Judge {
 
     func tellWriters(_ line: String) { writers?.tell(line) }
 
-    /// Waits for something, and for nothing to end that nobody has ended.
+    /// Waits for a condition. Throws if a process ends unexpectedly.
     func wait(_ what: String, until condition: () async throws -> Bool) async throws {
         while try await !condition() {
             for (number, server) in servers.enumerated() {
-                // One that has lost what it owned ends by itself.
+                // A node that has lost its slots ends by itself.
                 if let end = server?.end, server?.ownsNothing != true {
                     throw Halt(description: "server \(number) \(end): \(server?.lines.suffix(20) ?? [])")
                 }
@@ -254,7 +254,7 @@ final class Judge {
                 try await Task.sleep(for: absence)
                 try await startEngine()
             case .killPool(let pool):
-                // One that has played is done for.
+                // A pool that has finished is not restarted.
                 guard !scores.now.played.contains(pool) else { continue }
                 outcome.killedPools += 1
                 let program = clientPools[pool]
@@ -290,7 +290,7 @@ final class Judge {
     /// Games of which it may have ended in one more way, at an owner that ended it and could not say how.
     private var gamesOfUnknownEnd: Set<Int> = []
 
-    /// Closes the games, and gives what they have then.
+    /// Closes the games, and returns their final states.
     private func finish() async throws -> [Ending] {
         let client = TrebuchetClient(
             transports: PlayerOutputLine.transports(ports), options: Player.options)
@@ -300,14 +300,14 @@ final class Judge {
         for (number, game) in games.enumerated() { endings.append(try await close(game, number)) }
         boards = endings.map { [$0.boardDigest] }
         // Events have no newest one: who began to observe after the last begins with the next.
-        var told = ContinuousClock.now
+        var lastReport = ContinuousClock.now
         try await wait("for the readers to see the end") {
-            if ContinuousClock.now - told > .milliseconds(200) {
-                // One that has moved since begins its board anew, and ends it once more.
+            if ContinuousClock.now - lastReport > .milliseconds(200) {
+                // A game that has moved since restarts its board, and is closed once more.
                 for (number, game) in games.enumerated() {
                     boards[number].insert(try await close(game, number).boardDigest)
                 }
-                told = .now
+                lastReport = .now
             }
             return scores.now.done.count == Self.clientPools
         }
@@ -315,7 +315,7 @@ final class Judge {
         return endings
     }
 
-    /// Once more where nobody knows whether it was: a node may just be on its way to an end.
+    /// Closes a game, and retries after an unknown outcome: a node may be shutting down.
     private func close(_ game: Game, _ number: Int) async throws -> Ending {
         for _ in 0..<5 {
             do { return try await game.close() } catch let error as TrebuchetError where error.code == .unknownOutcome {
@@ -335,7 +335,7 @@ final class Judge {
             for (index, call) in ending.ledger.calls.enumerated() {
                 if turns.updateValue(index + 1, forKey: call) != nil { found("call \(call) has run twice") }
                 let player = call / Player.callsPerPlayer
-                if !players.contains(where: { $0.contains(player) }) { found("nobody has made call \(call)") }
+                if !players.contains(where: { $0.contains(player) }) { found("no client has made call \(call)") }
             }
         }
         for (call, turn) in now.acknowledged {
@@ -369,7 +369,7 @@ final class Judge {
             }
         }
         let readers = 2 * (options.clients + Self.clientPools * GameServer.games)
-        if now.finals.count < readers { found("only \(now.finals.count) of \(readers) states were told in the end") }
+        if now.finals.count < readers { found("only \(now.finals.count) of \(readers) final states were reported") }
     }
 
     func found(_ text: String) { outcome.findings.append(text) }

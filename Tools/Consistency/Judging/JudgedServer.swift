@@ -3,12 +3,12 @@ import TestSupport
 
 /// The server of one seed, which is killed and started again over its file.
 final class JudgedServer {
-    /// What ends a seed early.
+    /// The reason to end a seed early.
     struct Halt: Error {
         let description: String
     }
 
-    /// What it is started with: `bank` and its arguments.
+    /// The arguments of the process: `bank` and its arguments.
     private let arguments: [String]
     private let limit: Duration
     private let deadline: ContinuousClock.Instant
@@ -42,7 +42,7 @@ final class JudgedServer {
         try await start()
     }
 
-    /// Waits for something, and for nothing to end that nobody has ended.
+    /// Waits for a condition. Throws if a process ends unexpectedly.
     func wait(_ what: String, until condition: () async throws -> Bool) async throws {
         while try await !condition() {
             if let end = program?.end {

@@ -1,14 +1,14 @@
-/// What came of a seed, or of several.
+/// The outcome of one or more seeds.
 struct Outcome: SeedOutcome {
     var findings: [String] = []
     var acknowledged = 0
     var unknown = 0
     var refused = 0
-    /// Of those with unknown outcome, how many have run.
+    /// The number of calls with unknown outcome that have run.
     var unknownThatRan = 0
     var kills = 0
     var stops = 0
-    /// Nodes that stood still for a while.
+    /// The number of suspensions of nodes.
     var pauses = 0
     var engineKills = 0
     /// Times in which a node and its engine heard nothing of each other.
@@ -31,7 +31,7 @@ struct Outcome: SeedOutcome {
     /// Mutations of the collection, and events of the room, that were acknowledged.
     var mutations = 0
     var published = 0
-    /// Events that members of a room were shown again, as it had lost what it knew of its history.
+    /// Events that room members received again because the room had lost its history.
     var shownAgain = 0
 
     mutating func add(_ other: Outcome) {

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// What the crews have said.
+/// The reports of the client pools.
 final class Scoreboard: Sendable {
     struct Contents {
         /// By the call, as which it ran.
@@ -11,13 +11,13 @@ final class Scoreboard: Sendable {
         /// And why.
         var refused: [Int: String] = [:]
         var findings: [String] = []
-        /// What readers had in the end: who, of which game and state, and its digest.
+        /// The final states of readers, with the game, the state's name and its digest.
         var finals: [(reader: String, state: String, digest: String)] = []
         var played: Set<Int> = []
         var done: Set<Int> = []
         var status: [String] = []
         var totals = Totals()
-        /// What nobody should have said.
+        /// Unexpected lines.
         var strange: [String] = []
 
         var ended: Int { acknowledged.count + unknown.count + refused.count }

@@ -20,7 +20,7 @@ final class Machines {
     let engines: [Host]
     let sentinels: [Host]
     let namespaces: Namespaces
-    /// What clients are told of: the nodes, from where the clients are.
+    /// The links through which clients reach the nodes.
     let relays: [FaultyLink]
     private let folder: String
     /// nil for one that was killed.
@@ -121,7 +121,7 @@ final class Machines {
             "--appendonly", isRestored ? "no" : "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction",
             "--repl-ping-replica-period", "1", "--repl-diskless-sync-delay", "0",
         ]
-        // More than nodes have under way to one another when they begin anew; less than comes while one stands still.
+        // More than restarted nodes have in flight to each other, and less than arrives while one is suspended.
         if plan.overflows { arguments += ["--client-output-buffer-limit", "pubsub 1500kb 512kb 1"] }
         if follows { arguments += ["--replicaof", engines[primary].address, "\(Self.enginePort)"] }
         let overflows = overflows
@@ -207,7 +207,7 @@ final class Machines {
         return true
     }
 
-    /// Whether the primary has its replica beside it again.
+    /// Whether a replica follows the primary again.
     func isFollowed() async throws -> Bool {
         let asked = ContinuousClock.now
         // The sentinels may have replaced the primary since.

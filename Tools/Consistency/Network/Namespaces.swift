@@ -8,13 +8,13 @@ struct Host: Hashable {
     let name: String
     let address: String
 
-    /// What starts a program there.
+    /// The arguments that start a program in the namespace.
     var namespaceArguments: [String] { ["--net=/run/netns/\(name)"] }
 }
 
-/// The machines of a seed. What one sends another one can be thrown away where it arrives, in one direction alone, and a line can be slow.
+/// The machines of a seed. Packets between two of them can be dropped at the receiver, also in one direction only, and a link can be slow.
 ///
-/// The judge is in namespaces of its own (`scripts/consistency` sees to that), so that nothing of it is left when it is killed.
+/// The judge runs in separate namespaces (set up by `scripts/consistency`), so that the system removes everything when it is killed.
 final class Namespaces {
     /// Where the judge is.
     static let judge = "10.77.0.1"
@@ -37,7 +37,7 @@ final class Namespaces {
                 "ip netns add \(name)", "ip link add \(name) type veth peer name eth0 netns \(name)",
                 "ip link set \(name) master trebuchet up", "ip -n \(name) address add \(host.address)/24 dev eth0",
                 "ip -n \(name) link set lo up", "ip -n \(name) link set eth0 up",
-                // Else MiB lie in the system before a server notices that nobody reads.
+                // Otherwise the system buffers several MiB before a server detects a stalled reader.
                 "nsenter --net=/run/netns/\(name) sysctl -qw net.ipv4.tcp_rmem='4096 32768 131072' net.ipv4.tcp_wmem='4096 32768 131072'",
                 """
                 nsenter --net=/run/netns/\(name) nft 'add table ip faults; add set ip faults cut { type ipv4_addr; };
@@ -52,7 +52,7 @@ final class Namespaces {
         try await Shell.run("ip link del trebuchet\n" + hosts.map { "ip netns del \($0.name)" }.joined(separator: "\n"))
     }
 
-    /// Nothing of what `senders` send arrives at `receivers` from now on, and with `.both` the other way neither.
+    /// Drops the packets from `senders` to `receivers` from now on, and with `.both` also those in the other direction.
     func cut(_ senders: [Host], _ way: Way, _ receivers: [Host]) async throws {
         var lines: [String] = []
         if way != .from { lines += receivers.map { Self.drop(senders, at: $0) } }
@@ -65,7 +65,7 @@ final class Namespaces {
         return "nsenter --net=/run/netns/\(receiver.name) nft 'add element ip faults cut { \(addresses) }'"
     }
 
-    /// What comes for it comes at 32 KB a second, and what is too much is thrown away.
+    /// Limits the incoming traffic of a host to 32 KB/s and drops the excess.
     func slow(_ host: Host) async throws {
         slowHosts.insert(host)
         try await Shell.run("tc qdisc add dev \(host.name) root tbf rate 256kbit burst 8kb latency 100ms")
@@ -89,7 +89,7 @@ enum Shell {
         let description: String
     }
 
-    /// Gives what was printed.
+    /// Returns the output.
     @discardableResult
     static func run(_ script: String) async throws -> [String] {
         let program = try ChildProgram("/bin/sh", ["-e", "-c", script])

@@ -2,26 +2,26 @@ import Platform
 import Trebuchet
 import TrebuchetTesting
 
-/// What fails in a seed with namespaces, one thing after the other.
+/// The faults of a seed with namespaces, in sequence.
 struct NetworkPlan {
     /// A kind of fault, by which they are chosen with `--faults`.
     enum Kind: String, CaseIterable {
         case kill, stop, pause, cut, links, down, start, stall, restart, restore, scale, slow, failover, split, flush
 
         static let all = allCases.map(\.rawValue).joined(separator: ",")
-        /// What fits a seed with sentinels, whose primary may change at any moment, and one that loses all.
+        /// Faults for seeds with sentinels, whose primary may change at any time, and for seeds that lose all data.
         var fitsFailover: Bool { [.kill, .stop, .pause, .links, .failover].contains(self) }
         var fitsFlush: Bool { [.kill, .stop, .pause, .cut, .links, .flush].contains(self) }
-        /// What loses nothing beside a restore.
+        /// Faults that lose no data, for seeds with a restore.
         var fitsRestore: Bool { [.kill, .stop, .pause, .cut, .links, .down, .stall, .restart].contains(self) }
-        /// What a seed has once at most.
+        /// Faults that occur at most once in a seed.
         var isOnce: Bool { [.flush, .split, .restore].contains(self) }
     }
 
     enum Fault {
         case kill(Int, Duration)
         case stop(Int, Duration)
-        /// A node stands still for longer than its leases.
+        /// A node is suspended for longer than its leases.
         case pause(Int, Duration)
         /// Between a node and the engine.
         case cut(Int, Namespaces.Way, Duration)
@@ -29,12 +29,12 @@ struct NetworkPlan {
         case links(Int, Int, Namespaces.Way, Duration)
         /// `kill -9` of the engine, and how long there is none.
         case down(Duration)
-        /// The same, and a node is killed and started while there is none.
+        /// The same, and a node is killed and restarted while there is no engine.
         case start(Int, Duration)
         /// Messages come for a node faster than it takes them, until the engine gives its connection up.
         case slow(Int, standsStill: Bool, Duration)
         case failover(Failover)
-        /// Redis is stopped by SIGSTOP for about as long as leases last; what was sent to it stays.
+        /// Redis is stopped by SIGSTOP for about the duration of a lease; data sent to it is buffered.
         case stall(Duration)
         /// All nodes are stopped in order, then Redis; then all are started again.
         case restart
@@ -69,24 +69,24 @@ struct NetworkPlan {
         }
     }
 
-    /// A primary that goes, or is held to be gone, while what it tells its replica does not arrive.
+    /// A primary that ends, or seems to have ended, while its messages to the replica are lost.
     struct Failover {
         enum Loss: String, CaseIterable {
             /// `kill -9`
             case killed
             /// Sentinels and the replica do not reach it; nodes do.
-            case apart
+            case separatePrimary
             /// Nobody does.
             case alone
         }
 
         let loss: Loss
-        /// Nothing arrives between primary and replica from so long before.
+        /// The direction in which messages between primary and replica are lost, and the time before the failover.
         let way: Namespaces.Way
         let lead: Duration
         /// From when another one is the primary until this one is back.
         let absence: Duration
-        /// One that was killed comes back as the primary that it was, and not as a replica.
+        /// Whether a killed primary restarts as a primary instead of a replica.
         let isUnaware: Bool
         /// A node is killed while nothing is replicated, so that slots change their owners.
         let killed: Int?
@@ -94,14 +94,14 @@ struct NetworkPlan {
 
     let faults: [(share: Double, fault: Fault)]
     let durability: GameDurability
-    /// Whether nodes reach each other directly.
+    /// Whether nodes have direct links.
     let isLinked: Bool
-    /// Whether what was acknowledged may be lost.
+    /// Whether acknowledged calls may be lost.
     var mayLose: Bool { strictness.mayLose }
     let hasSentinels: Bool
-    /// Whether Redis keeps little for who does not take it.
+    /// Whether Redis has a small output buffer for slow subscribers.
     let overflows: Bool
-    /// What clients have to put up with.
+    /// The losses that clients must tolerate.
     let strictness: Strictness
 
     /// - Parameter isServed: whether nodes are `trebuchet serve`, whose leases last 5 s instead of 2 s, with durability `.engine`.

@@ -1,13 +1,13 @@
 import Synchronization
 import Trebuchet
 
-/// Whether the nodes answer: calls of each game or counter, through each node.
+/// Checks that the nodes respond: calls each game or counter through each node.
 struct NetworkRecovery {
     let ports: [Int]
-    /// Whether the nodes have counters and no games.
+    /// Whether the nodes host counters instead of games.
     let isServed: Bool
 
-    /// What each call ended with.
+    /// The outcome of each call.
     struct Answer: CustomStringConvertible {
         /// nil for one that was answered.
         let error: TrebuchetError?

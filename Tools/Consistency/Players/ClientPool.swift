@@ -4,8 +4,8 @@ import TestSupport
 import Trebuchet
 import TrebuchetTesting
 
-/// `Consistency play SEED PORTS FIRST COUNT CALLS [may-lose|restored|ordered]`: some of the clients, in a process of their own. It says on its output how calls
-/// ended, what readers found, `played` after the last call, and `done` when all readers have seen the end.
+/// `Consistency play SEED PORTS FIRST COUNT CALLS [may-lose|restored|ordered]`: some of the clients, in a separate process. It prints the outcomes of
+/// calls, the findings of readers, `played` after the last call, and `done` when all readers have seen the end.
 struct ClientPool: Sendable {
     let seed: UInt64
     let ports: [Int]
@@ -54,7 +54,7 @@ struct ClientPool: Sendable {
         var totals = await play(players, games)
         cutting.cancel()
         await cutting.value
-        // What old connections still bring comes before the end.
+        // Messages of old connections must arrive before the end.
         progress.set("links", "wait for connections that were left open")
         _ = await eventually(within: .seconds(600)) { players.allSatisfy(\.line.isDone) }
         progress.set("links", nil)

@@ -53,7 +53,7 @@ struct ObservingClient {
             hasBegun = true
             if let text = check(value) { Output.finding("\(name): \(what): \(text)") }
         }
-        // One that is to begin while an engine is away does not.
+        // A stream cannot start while the engine is unavailable.
         let mayFail: [TrebuchetError.Code] = hasBegun ? [.overflow] : [.overflow, .unavailable]
         if case .failed(let error) = stream.outcome, !mayFail.contains(error.code) {
             Output.finding("\(name): the stream of \(what) ended: \(error)")

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What a crew tells its judge: lines.
+/// The lines that a client pool prints for its judge.
 enum Output {
     private static let findings = Mutex<Set<String>>([])
 
@@ -12,7 +12,7 @@ enum Output {
     }
 }
 
-/// What everybody in a crew is at, for who asks why it does not end.
+/// The current step of each client of a pool, to find the reason when it does not end.
 final class ClientProgress: Sendable {
     /// Those of the writers of this process.
     static let writers = ClientProgress()

@@ -3,7 +3,7 @@ import Synchronization
 import Trebuchet
 import TrebuchetTesting
 
-/// One client: its line, its calls, and what it observes.
+/// One client: its link, its calls, and its streams.
 final class Player: Sendable {
     static let callsPerPlayer = 100_000
 

@@ -2,7 +2,7 @@ import Networking
 import Trebuchet
 import TrebuchetTesting
 
-/// What a client reaches its servers over: a link that fails for each.
+/// The links from a client to its servers, one faulty link for each.
 struct PlayerOutputLine: Sendable {
     private let links: [FaultyLink]
 
@@ -15,7 +15,7 @@ struct PlayerOutputLine: Sendable {
 
     var ports: [Int] { links.map(\.address.port) }
 
-    /// Whether connections that are half open still have something to bring.
+    /// Whether no half-open connection is left that may still deliver messages.
     var isDone: Bool { links.allSatisfy { $0.counters.leftOpen == 0 } }
 
     func cutAll(_ cut: FaultyLink.Cut) async { for link in links { await link.disconnectAll(cut) } }
@@ -34,13 +34,13 @@ struct PlayerOutputLine: Sendable {
         ports.map { .webSocket(host: "127.0.0.1", port: $0) }
     }
 
-    /// `8080,8081`, as crews are told the ports of all servers.
+    /// Parses the ports of all servers, such as `8080,8081`.
     static func ports(_ text: String) -> [Int]? {
         let ports = text.split(separator: ",", omittingEmptySubsequences: false).map { Int($0) }
         return ports.contains(nil) ? nil : ports.compactMap { $0 }
     }
 
-    /// Those that a client knows: each other one all, in an order of its own, the rest a single one.
+    /// Returns the ports that a client knows: every second client knows all, in a different order; the others know one.
     static func known(to player: Int, of ports: [Int]) -> [Int] {
         let first = player % ports.count
         let all = ports[first...] + ports[..<first]

@@ -17,7 +17,7 @@ struct StalledClient: Sendable {
     init(player: Player, _ random: inout RandomSource) {
         self.player = player
         place = Bool.random(using: &random) ? .reader : .line
-        // Most are within what is kept for who is behind; some are beyond, and are told so. A line keeps some MiB by itself.
+        // Most bursts fit the buffer of a slow subscriber; some exceed it and cause an overflow. A connection itself buffers some MiB.
         let isLarge = Int.random(in: 0..<4, using: &random) == 0
         let beyond = place == .line ? 14 << 20...16 << 20 : 5 << 20...8 << 20
         bytes = Int.random(in: isLarge ? beyond : 1_100_000...1_900_000, using: &random)
@@ -35,7 +35,7 @@ struct StalledClient: Sendable {
         let before = sent.total(player.gameNumber)
         while sent.total(player.gameNumber) < before + bytes {
             progress.set(name, "waits for \(before + bytes - sent.total(player.gameNumber)) more bytes")
-            // Those that are lost with a server are no loss.
+            // Events that are lost with a server do not count.
             try? await game.burst(Self.eventsPerBurst, padding: Self.eventBytes)
         }
         switch place {

@@ -1,4 +1,4 @@
-/// What was seen and done, for the last line of a run.
+/// The totals of a run, for its last line.
 struct Totals: Codable, Sendable {
     var values = 0
     var events = 0

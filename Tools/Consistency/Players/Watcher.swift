@@ -9,10 +9,10 @@ struct Watcher: Sendable {
     let gate: Gate
     let progress: ClientProgress
     let sent: SentBytes
-    /// Whether the game is on one of several nodes.
+    /// Whether the game lives in a cluster.
     let isOfNodes: Bool
     let strictness: Strictness
-    /// Whether the game may lose what it has shown.
+    /// Whether the game may lose published states.
     private var mayLose: Bool { strictness.mayLose }
     private var isOrdered: Bool { strictness == .ordered }
 
@@ -30,9 +30,9 @@ struct Watcher: Sendable {
         totals.add(await rounds)
         totals.add(await tally)
         found((await entries).compare(with: calls))
-        let (moved, told) = await moves
+        let (moved, reported) = await moves
         totals.add(moved)
-        totals.takenBack = told.subtracting(ran).count
+        totals.takenBack = reported.subtracting(ran).count
         return totals
     }
 
@@ -80,7 +80,7 @@ struct Watcher: Sendable {
         return totals
     }
 
-    /// A stream that is to begin while nobody can load the game does not; one that has begun goes on.
+    /// Returns whether the stream could not start because no node could load the game. A started stream continues.
     private func mayNotBegin(_ outcome: StreamOutcome?) -> Bool {
         guard isOfNodes, !isOrdered, case .failed(let error) = outcome else { return false }
         return error.code == .unavailable
@@ -120,7 +120,7 @@ struct Watcher: Sendable {
         }
     }
 
-    /// Nothing of these is missed, as they are all kept: not for a new life of the server either.
+    /// Reads the entries. All are persisted, so none is missed, even after a restart of the server.
     private func readEntries() async -> EntryCheck {
         var check = EntryCheck()
         var isOver = false
@@ -138,7 +138,7 @@ struct Watcher: Sendable {
             } catch  where error.code == .unavailable && isOfNodes && !isOrdered && !hasBegun {
                 continue
             } catch  where error.code == .overflow && (mayLose || isOfNodes && check.isEmpty) {
-                // They have lost some, and say so. Who has seen none is told so, too, where an actor moves that has sent none.
+                // The stream has lost entries and reports it. A reader without entries is also notified when an actor without entries moves.
                 check = EntryCheck()
             } catch {
                 found("the stream of entries ended after \(check.description): \(error)")
@@ -167,7 +167,7 @@ struct Watcher: Sendable {
                     isOver = move.isLast
                 }
             } catch let error as TrebuchetError where error.code == .overflow {
-                // The client itself found that numbers are missing: the server has left events out and told nobody.
+                // The client itself detected missing numbers: the server has omitted events without reporting it.
                 if error.message.contains("were not received") { found("after \(check.description): \(error)") }
                 check.overflowed(error.message.contains("the reader is") ? .ofReader : .ofServer)
             } catch let error as TrebuchetError

@@ -1,11 +1,11 @@
-/// What reports of guests say about each other. Pure.
+/// Compares the reports of guests with each other. Pure.
 struct ServicesClientChecks {
     /// By the names of rooms, who may be in them.
     let rooms: [String: [String]]
-    /// Whether the server lived on, so that no event may be missing.
+    /// Whether the server ran throughout, so that no event may be missing.
     let serverLivedOn: Bool
 
-    /// Who is told that it is not so, of what has to come true in the end.
+    /// Returns the conditions that must hold in the end and do not hold yet.
     func unsettled(_ reports: [ServicesClientReport], mood: Int) -> [String] {
         var problems: [String] = []
         let owned = reports.flatMap(\.keptNotes)
@@ -25,15 +25,15 @@ struct ServicesClientChecks {
                 problems.append("tags that \(name) is shown: \(missing) missing, \(more) too many")
             }
             if let text = shared?.text, !text.isEmpty || !texts.isEmpty, !texts.contains(text) {
-                problems.append("the shared text that \(name) is shown is nobody's last: '\(text)'")
+                problems.append("the shared text of \(name) is not the last one of any guest: '\(text)'")
             }
             problems += differences("\(name)'s diary", Set(report.diary), Set(report.keptPages))
             for (room, shown) in report.rooms {
                 let others = (rooms[room] ?? []).filter { $0 != name }
                     .map { ConsistencyVisitor(name: $0, room: room, mood: "\(mood)") }
-                problems += differences("who \(name) sees in room \(room)", Set(shown.peers), Set(others))
+                problems += differences("the members of room \(room) for \(name)", Set(shown.peers), Set(others))
                 if shown.peers.count != Set(shown.peers).count {
-                    problems.append("\(name) sees somebody twice in \(room)")
+                    problems.append("\(name) sees a member twice in \(room)")
                 }
                 for other in reports where other.name != name {
                     for label in other.rooms[room]?.acknowledged ?? [] {
@@ -51,13 +51,13 @@ struct ServicesClientChecks {
         return ["\(what): missing \(Array(wanted.subtracting(shown))), too many \(Array(shown.subtracting(wanted)))"]
     }
 
-    /// What must never have been.
+    /// Returns violations of conditions that must always hold.
     func findings(_ reports: [ServicesClientReport], _ outcome: inout ServicesOutcome) -> [String] {
         var findings: [String] = []
         for report in reports {
             let name = report.name
             findings += report.failures.map { "a write of \(name) has failed: \($0)" }
-            findings += report.spied.map { "\(name) got at what is not its business: \($0)" }
+            findings += report.spied.map { "\(name) had access to private data: \($0)" }
             if report.acknowledged != report.writes {
                 findings.append(
                     "\(name) has made \(report.writes) writes, of which \(report.acknowledged) are acknowledged")
@@ -106,7 +106,7 @@ struct ServicesClientChecks {
             }
             let made = Set(own.acknowledged + own.unknown + own.refused)
             for label in heard.subtracting(made) {
-                findings.append("\(name) was shown \(label), which nobody published")
+                findings.append("\(name) received \(label), which no guest published")
             }
             outcome.shownUnknown += heard.intersection(own.unknown).count
             let missing = Set(own.acknowledged).subtracting(heard)

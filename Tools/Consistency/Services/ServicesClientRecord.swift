@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// What guests have said.
+/// The reports of guests.
 final class ServicesClientRecord: Sendable {
     struct Contents {
         var joined: Set<String> = []
@@ -9,7 +9,7 @@ final class ServicesClientRecord: Sendable {
         var rounds = 0
         /// The newest of each, and how many there were.
         var reports: [String: (report: ServicesClientReport, count: Int)] = [:]
-        /// What nobody should have said.
+        /// Unexpected lines.
         var strange: [String] = []
     }
 
@@ -17,7 +17,7 @@ final class ServicesClientRecord: Sendable {
 
     var now: Contents { contents.withLock { $0 } }
 
-    /// Whether each of them has told more reports than there were.
+    /// Returns whether each guest has sent more reports than the counts.
     func haveReported(_ names: [String], since counts: [String: Int]) -> Bool {
         let reports = now.reports
         return names.allSatisfy { reports[$0]?.count ?? 0 > counts[$0] ?? 0 }

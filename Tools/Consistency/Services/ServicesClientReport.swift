@@ -13,7 +13,7 @@ struct Note: Codable, Identifiable, Hashable, Sendable {
     var tags: [String] = []
 }
 
-/// What a guest shows the others in a room.
+/// The presence of a guest in a room.
 struct ConsistencyVisitor: Codable, Hashable, Sendable {
     var name: String
     var room: String
@@ -37,7 +37,7 @@ struct Label: Hashable, Sendable, CustomStringConvertible {
     var description: String { "\(name).\(room).\(number)" }
 }
 
-/// What a guest has done, was told, and is shown: one line of JSON, from guests of all languages.
+/// The actions, responses and observed values of a guest: one line of JSON, from guests in all languages.
 struct ServicesClientReport: Codable, Sendable {
     struct Room: Codable, Sendable {
         /// The others, as they are shown now.
@@ -57,11 +57,11 @@ struct ServicesClientReport: Codable, Sendable {
     /// As they are shown now.
     var notes: [Note] = []
     var diary: [Note] = []
-    /// Whose pages of a diary were ever shown.
+    /// The writers of all diary pages that were observed.
     var writers: Set<String> = []
-    /// Whether writes wait.
+    /// Whether unsent writes exist.
     var isWaiting = false
-    /// What is there if each own write was done once: notes, pages, and tags of the shared note.
+    /// The expected values if each own write was applied once: notes, pages, and tags of the shared note.
     var keptNotes: [Note] = []
     var keptPages: [Note] = []
     var tags: [String] = []
@@ -70,7 +70,7 @@ struct ServicesClientReport: Codable, Sendable {
     var writes = 0
     var acknowledged = 0
     var failures: [String] = []
-    /// What was tried to get at, and what of it was got.
+    /// The attempts to read private data, and the successful ones.
     var attempts = 0
     var spied: [String] = []
 

@@ -7,8 +7,8 @@ import TestSupport
 import Transports
 import TrebuchetTesting
 
-/// One seed with services: two guests in Swift and one in Python, each over a line of its own that fails, a server that is killed; what
-/// they were shown and told against each other and against what is stored in the end.
+/// Runs one seed with services: two guests in Swift and one in Python, each over a separate faulty link, and a server that is killed.
+/// Compares their observations and responses with each other and with the stored data.
 final class ServicesJudge {
     private static let names = ["ada", "bob", "python"]
     /// One for all, and one for each two.
@@ -93,7 +93,7 @@ final class ServicesJudge {
         }
     }
 
-    /// Waits for something, and for nobody to end whom nobody has ended.
+    /// Waits for a condition. Throws if a process ends unexpectedly.
     private func wait(_ what: String, until condition: () async throws -> Bool) async throws {
         try await server.wait(what) {
             for client in clients {
@@ -170,7 +170,7 @@ final class ServicesJudge {
         let livedOn = server.kills + server.stops == 0
         let first = try await settle(ServicesClientChecks(rooms: Self.rooms, serverLivedOn: livedOn), mood: 10_001)
         outcome.findings += ServicesClientChecks(rooms: Self.rooms, serverLivedOn: livedOn).findings(first, &outcome)
-        // What was acknowledged is stored, and all come back to where they were.
+        // Acknowledged writes are stored, and all guests resume.
         try await server.restart(SIGKILL)
         let judging = ServicesClientChecks(rooms: Self.rooms, serverLivedOn: false)
         var again = ServicesOutcome()

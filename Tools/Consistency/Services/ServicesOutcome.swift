@@ -1,4 +1,4 @@
-/// What came of a seed with services, or of several.
+/// The outcome of one or more seeds with services.
 struct ServicesOutcome: SeedOutcome {
     var findings: [String] = []
     var kills = 0
@@ -9,9 +9,9 @@ struct ServicesOutcome: SeedOutcome {
     var acknowledged = 0
     var unknown = 0
     var refused = 0
-    /// Of events and those who should be shown them.
+    /// The number of deliveries of events to members that should receive them.
     var shown = 0
-    /// Shown though nobody knew at first whether they were published.
+    /// Delivered events whose publication had an unknown outcome.
     var shownUnknown = 0
     /// Acknowledged, and not shown because the server was killed.
     var lost = 0

@@ -7,7 +7,7 @@ import TrebuchetStore
 enum ServicesServer {
     static func run(file: String, port: Int) async throws {
         var limits = ServerLimits()
-        // What is left half open is noticed while the seed still runs.
+        // Short, so that half-open connections are detected while the seed runs.
         limits.pingInterval = .seconds(2)
         limits.pongTimeout = .seconds(2)
         var options = SQLiteStore.Options()
@@ -28,7 +28,7 @@ enum ServicesServer {
     }
 }
 
-/// Everybody reads notes and changes their own and the shared one; what is in a diary is its writer's alone.
+/// Every guest reads all notes and changes its own and the shared one; only its writer has access to a diary.
 struct ServicesRules: CollectionRules, RoomRules {
     func isAllowed(
         _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String

@@ -11,7 +11,7 @@ extension Schema {
     fileprivate static let diary = CollectionKey<Note>(Note.diary)
 }
 
-/// `Consistency visit PORT NAME SEED ROUNDS ROOMS`: an app of the services in a process of its own. It does what it is told by lines:
+/// `Consistency visit PORT NAME SEED ROUNDS ROOMS`: an app that uses the services, in a separate process. It reads commands from its input:
 /// `found`, `play`, `finish N`, `report`; rooms are ids with commas between them, or `-` for a reader who signs in nowhere.
 @MainActor
 final class ServicesTestClient {
@@ -100,7 +100,7 @@ final class ServicesTestClient {
         switch words.first {
         case "found": try await notes.create(Note(id: Note.shared, owner: "all"))
         case "play":
-            // It goes on hearing of reports.
+            // It still receives requests for reports.
             Task {
                 await play()
                 print("played")

@@ -54,7 +54,7 @@ final class BrowserClientPool: Sendable {
         try await wait(for: "calls-ended", players)
         cutting.cancel()
         await cutting.value
-        // What old connections still bring comes before the end.
+        // Messages of old connections must arrive before the end.
         _ = await eventually(within: .seconds(600)) { lines.allSatisfy(\.isDone) }
         Output.printLine("played")
         try await wait(for: "readers-ended", players)

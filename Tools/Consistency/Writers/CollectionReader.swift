@@ -20,7 +20,7 @@ struct CollectionReader {
                     if isOver() { break }
                 }
             } catch let error as TrebuchetError where error.code == .actorNotFound || Writing.mayBeRepeated(error) {
-                // The view has gone with its owner, say: the query is opened anew.
+                // The view may have ended with its owner: the query is opened again.
                 try? await Task.sleep(for: .milliseconds(10))
             } catch {
                 Output.finding("\(name): the query ended with \(error)")
@@ -30,7 +30,7 @@ struct CollectionReader {
     }
 }
 
-/// What a reader of a query's results may see. Pure.
+/// Checks the results of a query for one reader. Pure.
 struct ResultCheck {
     private let strictness: Strictness
     private var steps: StepsBack
@@ -63,7 +63,7 @@ struct ResultCheck {
         return nil
     }
 
-    /// Whether writes are gone that were shown before.
+    /// Returns whether a result lacks writes of earlier results.
     private func goesBack(_ result: Writing.Result) -> Bool {
         result.documents.contains {
             created[$0.id, default: $0.created] != $0.created

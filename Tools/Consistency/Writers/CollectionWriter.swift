@@ -56,7 +56,7 @@ struct CollectionWriter {
 
     private mutating func take(_ outcome: Writing.Outcome) {
         if strictness == .mayLose {
-            // What was lost may be answered as if for the first time, or as done.
+            // A lost mutation may be applied again, or answered as applied.
             guard outcome.error == nil else { return }
         } else if let error = outcome.error {
             Output.finding("writer \(number): mutation \(outcome.number) was refused: \(error)")
@@ -70,12 +70,12 @@ struct CollectionWriter {
     }
 }
 
-/// What of a server's faults clients have to put up with.
+/// The losses that clients must tolerate.
 enum Strictness: String {
     case usual
-    /// What was acknowledged and shown may be lost.
+    /// Acknowledged and published data may be lost.
     case mayLose = "may-lose"
-    /// The same once, by a restore: what is read goes back once at most, and revisions of a collection never do.
+    /// The same once, by a restore: data goes back at most once, and revisions of a collection never do.
     case restored
     /// Nodes come and go in order alone: no call fails, and no stream that leaves nothing out overflows.
     case ordered

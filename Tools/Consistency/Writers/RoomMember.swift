@@ -86,7 +86,7 @@ final class RoomMember {
         }
     }
 
-    /// What it has been shown so far.
+    /// The events and presences received so far.
     var report: MemberReport {
         let (talk, presence) = (talk.wrappedValue, presence.wrappedValue)
         return MemberReport(
@@ -95,11 +95,11 @@ final class RoomMember {
     }
 }
 
-/// What a member of the room is shown.
+/// The observations of a room member.
 struct MemberReport: Codable, Sendable {
     var name: String
     var events: [String]
     var peers: [ConsistencyVisitor]
-    /// What its topic says is wrong.
+    /// The error of its topic.
     var missed: String?
 }

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// What the writers have said.
+/// The reports of the writers.
 final class WriteHistory: Sendable {
     struct Commit {
         let writer: Int
@@ -25,7 +25,7 @@ final class WriteHistory: Sendable {
         var status: [String] = []
         var hasJoined = false
         var hasFinished = false
-        /// What nobody should have said.
+        /// Unexpected lines.
         var strange: [String] = []
     }
 

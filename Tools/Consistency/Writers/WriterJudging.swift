@@ -1,12 +1,12 @@
-/// What writers were told against what there is in the end. Pure.
+/// Compares the responses of writers with the final data. Pure.
 struct WriterJudging {
     let contents: WriteHistory.Contents
-    /// Whether what was acknowledged at a time may be lost; nil where nothing may ever be.
+    /// Returns whether a write that was acknowledged at a time may be lost; nil if no write may be.
     let mayBeLost: ((ContinuousClock.Instant) -> Bool)?
-    /// Whether no two mutations have one revision, also where one of them is lost: so after a restore.
+    /// Whether no two mutations share a revision, even if one was lost, as after a restore.
     let revisionsDiffer: Bool
     private(set) var lost = 0
-    /// Events that a member was shown again by a room that had lost what it knew of its history.
+    /// Events that a member received again because the room had lost its history.
     private(set) var shownAgain = 0
 
     init(
@@ -51,7 +51,7 @@ struct WriterJudging {
         for id in documents.keys where id != Writing.shared {
             let parts = id.split(separator: ".").compactMap { Int($0) }
             if parts.count != 2 || parts[1] > contents.written[parts[0]] ?? 0 {
-                findings.append("nobody has created document \(id)")
+                findings.append("no writer has created document \(id)")
             }
         }
         return findings + sumFindings(documents[Writing.shared]?.fields.sum ?? 0)
@@ -67,12 +67,12 @@ struct WriterJudging {
             }
         }
         guard sum < least || sum > asked else { return [] }
-        return ["\(asked) increments were asked for, of which \(least) are acknowledged; the sum is \(sum)"]
+        return ["\(asked) increments were requested, of which \(least) are acknowledged; the sum is \(sum)"]
     }
 
     // MARK: The room
 
-    /// What is still to come true in the end.
+    /// Returns the conditions that do not hold yet.
     func unsettled() -> [String] {
         let names = contents.reports.map(\.name)
         var problems: [String] = []

@@ -5,8 +5,8 @@ import Trebuchet
 import TrebuchetServices
 import TrebuchetTesting
 
-/// `Consistency write SEED PORTS COUNT STRICTNESS`: writers of a collection, who are members of a room too, in a process of their own. It says
-/// what was acknowledged, and does what it is told by lines: `finish`, after which it writes nothing more, and `report`.
+/// `Consistency write SEED PORTS COUNT STRICTNESS`: writers of a collection that are also members of a room, in a separate process. It prints
+/// acknowledged writes, and reads commands from its input: `finish`, after which it writes nothing more, and `report`.
 struct WriterPool: Sendable {
     let seed: UInt64
     let ports: [Int]
@@ -42,13 +42,13 @@ struct WriterPool: Sendable {
         for member in members { await member.join() }
         Output.printLine("joined")
         let work = Task { [clients, members] in await write(clients, members) }
-        let (told, input) = AsyncStream<String>.makeStream()
+        let (commands, input) = AsyncStream<String>.makeStream()
         startThread {
             while let line = readLine() { input.yield(line) }
             // The judge has gone.
             exit(0)
         }
-        for await line in told {
+        for await line in commands {
             switch line {
             case "finish":
                 isOver.set(true)
@@ -93,7 +93,7 @@ struct WriterPool: Sendable {
                 }
                 group.addTask { await members[number].run { isOver.value } }
             }
-            // One that reads over each node's client; they end with the process.
+            // One reader for each node's client; readers end with the process.
             for (number, client) in clients.enumerated().prefix(2) {
                 let check = ResultCheck(strictness)
                 Task {

@@ -1,7 +1,7 @@
 import Foundation
 import Trebuchet
 
-/// The collection and the room that writers use, and what goes over the wire of them.
+/// The collection and the room of the writers, and their wire format.
 enum Writing {
     static let collection = "collections/entries"
     static let roomType = "office"
@@ -27,7 +27,7 @@ enum Writing {
         return #"{"number":\#(number),"command":\#(command)}"#
     }
 
-    /// What a mutation has come to.
+    /// The outcome of a mutation.
     struct Outcome: Decodable {
         let number: Int
         let revision: Int
@@ -72,7 +72,7 @@ enum Writing {
         try JSONDecoder().decode(type, from: Data(bytes ?? []))
     }
 
-    /// Whether a call that ended so may be sent again, as Docs/Reference/ServicesProtocol.md has it.
+    /// Returns whether a call with this error may be repeated (Docs/Reference/ServicesProtocol.md).
     static func mayBeRepeated(_ error: any Error) -> Bool {
         guard let error = error as? TrebuchetError else { return false }
         let passing: [TrebuchetError.Code] = [.rateLimited, .timeout, .internal, .unavailable, .unknownOutcome]
@@ -81,7 +81,7 @@ enum Writing {
 
     private static let passingRefusals = ["storeFailed", "unknownOutcome", "closed", "rateLimited"]
 
-    /// Whether the collection was just going to its next owner: nothing was done, and the same is sent again at once.
+    /// Returns whether the collection was moving to its next owner: nothing was done, and the call is repeated at once.
     static func isClosed(_ error: any Error) -> Bool { (error as? TrebuchetError).map(refusal) == "closed" }
 
     /// The name of the case of an error that the collection has thrown; empty for other errors.

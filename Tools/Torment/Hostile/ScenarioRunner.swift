@@ -47,7 +47,7 @@ final class ScenarioRunner {
     /// Runs to the end.
     ///
     /// - Returns: the complaint, if any, and the connection, when the scenario keeps it open.
-    func run() -> (complaint: Complaint?, held: HostileSocket?) {
+    func run() -> (complaint: Complaint?, openSocket: HostileSocket?) {
         let size = scenario.steps.lazy.compactMap { if case .receiveBuffer(let size) = $0 { size } else { nil } }.first
         socket = HostileSocket(port: port, receiveBuffer: size, isSecure: scenario.line == .tls)
         guard socket != nil else { return (nil, nil) }

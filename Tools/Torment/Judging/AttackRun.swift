@@ -67,7 +67,7 @@ struct AttackRun: Sendable {
     ///
     /// - Parameter wanted: the expected finding; checks that cannot show it are omitted.
     func judge(_ outcome: ScenarioPool.Outcome, wanted: Finding? = nil) async -> Finding? {
-        defer { for socket in outcome.held { socket.close() } }
+        defer { for socket in outcome.openSockets { socket.close() } }
         if let complaint = outcome.complaint {
             // A dead server answers no calls.
             _ = await eventually(within: .seconds(2)) { death != nil }
@@ -78,7 +78,7 @@ struct AttackRun: Sendable {
         for inspector in inspectors {
             if let finding = await inspector.whileStill() { return finding }
         }
-        for socket in outcome.held { socket.close() }
+        for socket in outcome.openSockets { socket.close() }
         for inspector in inspectors {
             if let finding = await inspector.whenGone() { return finding }
         }

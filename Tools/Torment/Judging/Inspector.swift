@@ -101,7 +101,7 @@ struct Inspector {
                 now.counters.actorsOnDemand, before.counters.actorsOnDemand
             ),
             ("timers", now.counters.timers, before.counters.timers),
-            ("answers", now.counters.keptAnswers, before.counters.keptAnswers),
+            ("answers", now.counters.recordedResponses, before.counters.recordedResponses),
             ("descriptors", open, atFirst),
         ])
     }

@@ -15,7 +15,7 @@ final class ScenarioPool: Sendable {
     struct Outcome: Sendable {
         var scenarios: [Scenario] = []
         var complaint: (scenario: Scenario, text: String)?
-        var held: [HostileSocket] = []
+        var openSockets: [HostileSocket] = []
     }
 
     private let ports: Ports
@@ -23,7 +23,7 @@ final class ScenarioPool: Sendable {
     private let state = Mutex(Outcome())
 
     /// The maximum of connections that stay open; beyond it the oldest are closed.
-    private static let mostHeld = 300
+    private static let maximumOpenSockets = 300
     static let threads = 48
 
     init(_ ports: Ports, patience: Duration) {
@@ -55,12 +55,14 @@ final class ScenarioPool: Sendable {
                 return scenario
             }
             guard let scenario else { return }
-            let (complaint, held) = ScenarioRunner(scenario, port: ports.port(for: scenario.line), patience: patience)
-                .run()
+            let (complaint, openSocket) = ScenarioRunner(
+                scenario, port: ports.port(for: scenario.line), patience: patience
+            )
+            .run()
             let surplus: HostileSocket? = state.withLock { outcome in
                 if let complaint, outcome.complaint == nil { outcome.complaint = (scenario, complaint.text) }
-                if let held { outcome.held.append(held) }
-                return outcome.held.count > Self.mostHeld ? outcome.held.removeFirst() : nil
+                if let openSocket { outcome.openSockets.append(openSocket) }
+                return outcome.openSockets.count > Self.maximumOpenSockets ? outcome.openSockets.removeFirst() : nil
             }
             surplus?.close()
         }

@@ -23,7 +23,7 @@ const lockPatience = 15_000
 const again = Symbol()
 
 /** The stored form of a session. */
-interface Kept {
+interface SavedSession {
     token: string
     user: User
 }
@@ -51,7 +51,7 @@ const kinds = ["storage", "pageshow", "resume", "freeze", "pagehide"]
  */
 export class Session extends Value<SignIn> {
     /** The session that this tab has last adopted, even if the app has cleared the storage since. */
-    private _last: Kept | null
+    private _last: SavedSession | null
     /** The content of the storage while the session is in memory only, because there is no storage or a write failed. */
     private _old: unknown = this
     private _access: string | undefined
@@ -67,7 +67,7 @@ export class Session extends Value<SignIn> {
         super({ phase: "signedOut" })
         for (const [name, target] of Object.entries(plain)) (this as any)[name] = (...args: unknown[]) => this._call(target, args)
         for (const [name, target] of Object.entries(signingIn)) (this as any)[name] = (...args: unknown[]) => this._signIn(target, args)
-        const { user } = (this._last = this._kept) ?? {}
+        const { user } = (this._last = this._saved) ?? {}
         if (user) this.set({ phase: "loading", user })
         // Another tab may have signed in. A suspended page receives no `storage` event.
         for (const kind of kinds) (globalThis as any).addEventListener?.(kind, this._look, capture)
@@ -79,21 +79,21 @@ export class Session extends Value<SignIn> {
     }
 
     async signOut(): Promise<void> {
-        const kept = this._kept ?? this._last
-        if (!kept) return
+        const saved = this._saved ?? this._last
+        if (!saved) return
         // Another tab has signed in as a different user. Its session must not be ended, so this tab adopts it.
-        if (kept.user.id !== this._account) return this._follow()
+        if (saved.user.id !== this._account) return this._follow()
         await this._owner._sent(true)
         // A lost call may have succeeded; the server reports that when the call is repeated.
         const end = (): Promise<void> =>
-            this._call("signOut(_:)", [kept.token]).catch((error) => {
+            this._call("signOut(_:)", [saved.token]).catch((error) => {
                 if (error.code === "unknownOutcome") return end()
                 if (reasonOf(error) !== "sessionEnded") throw error
             })
         await end()
         await this._exclusively(() => {
             // Another tab may have signed in as a different user in the meantime. The next connection adopts that user.
-            if ((this._kept ?? kept).user.id === kept.user.id) this._forget()
+            if ((this._saved ?? saved).user.id === saved.user.id) this._forget()
             this._follow()
         })
     }
@@ -149,22 +149,22 @@ export class Session extends Value<SignIn> {
 
     private async _renew(): Promise<User | undefined | typeof again> {
         // The stored session is read each time: another tab may have renewed it, or signed out.
-        const kept = this._kept
-        if (!kept) {
+        const saved = this._saved
+        if (!saved) {
             if (this._account) this._forget("elsewhere")
             return undefined
         }
         const client = this._owner._anonymous()
         try {
             // A response may be lost: for half a minute the same token returns the same successor.
-            const grant = await client.actor("auth").call("refresh(_:)", [kept.token], { timeout: 10_000 })
+            const grant = await client.actor("auth").call("refresh(_:)", [saved.token], { timeout: 10_000 })
             // The session may have changed in the meantime, by a sign-in, a sign-out, or another tab while this page was suspended. The
             // newer session stays.
-            if (this._kept?.token !== kept.token) return again
+            if (this._saved?.token !== saved.token) return again
             this._take(grant)
         } catch (error: any) {
             if (reasonOf(error) !== "sessionEnded") throw error
-            if (this._kept?.token !== kept.token) return again
+            if (this._saved?.token !== saved.token) return again
             this._forget(error.data.sessionEnded._0)
         } finally {
             this._owner._leave(client)
@@ -202,7 +202,7 @@ export class Session extends Value<SignIn> {
         // Otherwise all other tabs would wait for this one.
         if (isSuspension(event)) this._release()
         // An event without a key means that the whole storage was cleared.
-        else if (event.type !== "pagehide" && (event.key ?? this._key) === this._key && (this._kept?.user.id ?? "") !== this._account) this._follow()
+        else if (event.type !== "pagehide" && (event.key ?? this._key) === this._key && (this._saved?.user.id ?? "") !== this._account) this._follow()
     }
 
     /** Reconnects as the stored user; the token in memory may belong to another user. */
@@ -217,13 +217,13 @@ export class Session extends Value<SignIn> {
 
     // Stored session
 
-    private get _kept(): Kept | null {
+    private get _saved(): SavedSession | null {
         const stored = this._stored
         // A session that another tab has stored since is newer.
         if (stored === this._old) return this._last
         try {
-            const kept = JSON.parse(stored!)
-            return typeof kept.token === "string" && typeof kept.user.id === "string" ? kept : null
+            const saved = JSON.parse(stored!)
+            return typeof saved.token === "string" && typeof saved.user.id === "string" ? saved : null
         } catch {
             // The storage is empty, or holds something other than a session.
             return null
@@ -239,13 +239,13 @@ export class Session extends Value<SignIn> {
         }
     }
 
-    private _keep(kept: Kept | null): void {
+    private _save(saved: SavedSession | null): void {
         const { storage } = this._options
-        this._last = kept
+        this._last = saved
         this._old = this._stored
         if (!storage) return
         try {
-            if (kept) storage.setItem(this._key, JSON.stringify(kept))
+            if (saved) storage.setItem(this._key, JSON.stringify(saved))
             else storage.removeItem(this._key)
             this._old = this
         } catch (error) {
@@ -256,12 +256,12 @@ export class Session extends Value<SignIn> {
 
     /** Retries a failed write to the storage. */
     _keepAgain(): void {
-        if (this._old !== this) this._keep(this._kept)
+        if (this._old !== this) this._save(this._saved)
     }
 
     private _take({ user, refreshToken, accessToken, accessSeconds }: Grant): void {
         // The session is stored before it is used.
-        this._keep({ token: refreshToken, user })
+        this._save({ token: refreshToken, user })
         this._access = accessToken
         this._wasShown = false
         this._goodUntil = Date.now() + accessSeconds * 800
@@ -270,7 +270,7 @@ export class Session extends Value<SignIn> {
 
     private _forget(ended?: string): void {
         this._access = undefined
-        this._keep(null)
+        this._save(null)
         this._show({ phase: "signedOut", ...(ended && { ended }) })
     }
 

@@ -7,7 +7,7 @@ import { WireQuery, wireQuery } from "./queries.js"
 import { closed, failure, needJSON, wait } from "./rejections.js"
 import { secret } from "./random-token.js"
 import { type Client, Listeners, report, type TrebuchetError } from "./trebuchet.js"
-import type { KeptWrite, Page, Pages, PendingStore, Query, QueryOptions, RefusedWrite, Writes } from "./types.js"
+import type { PersistedWrite, Page, Pages, PendingStore, Query, QueryOptions, RefusedWrite, Writes } from "./types.js"
 
 /** The maximum size of a write, approximately, in bytes: a message larger than the server's limit would end the connection. */
 const largestWrite = 256 << 10
@@ -126,7 +126,7 @@ export class LiveCollection {
             if (writes._waiting.length >= pendingWrites) throw failure("rateLimited", pendingWrites + " writes are pending (pendingWrites)")
             // The write is a copy, so that the app can change its own objects.
             const write = writes._add(json.parse(text) as Command[], Date.now(), account)
-            if (store) this._keep(store, writes, write, { ...write, collection: this._name, ...(options.json && { commands: [], json: text }) })
+            if (store) this._persist(store, writes, write, { ...write, collection: this._name, ...(options.json && { commands: [], json: text }) })
             write._end = (error) => (error ? reject(error) : resolve())
         })
         done.catch(() => {})
@@ -138,16 +138,16 @@ export class LiveCollection {
      * Persists a write before it is sent. Otherwise a write that was sent and lost with the tab would look like one that was never sent. If
      * it cannot be persisted, the write is still sent while there is a connection, and the failure is reported once.
      */
-    private async _keep(store: PendingStore, writes: PendingWrites, write: PendingWrite, kept: KeptWrite): Promise<void> {
-        write.isBeingKept = true
+    private async _persist(store: PendingStore, writes: PendingWrites, write: PendingWrite, persisted: PersistedWrite): Promise<void> {
+        write.isBeingStored = true
         try {
             // The claim precedes the first persisted write, so that no other tab sends it.
             await (writes._claimed ??= store.claim(writes._secret))
-            await store.add(kept)
+            await store.add(persisted)
         } catch (error) {
             writes._claimed = undefined
             const problem = failure("unavailable", "the write cannot be persisted: " + error)
-            if (!this._isTurnOf(kept.account)) {
+            if (!this._isTurnOf(persisted.account)) {
                 writes._remove(write)
                 this._refused(write, problem)
             } else if (!this._wasTold) {
@@ -155,7 +155,7 @@ export class LiveCollection {
                 report(problem)
             }
         }
-        write.isBeingKept = false
+        write.isBeingStored = false
         this._changed()
     }
 
@@ -207,7 +207,7 @@ export class LiveCollection {
     private _sendAll(): void {
         for (const [account, writes] of this._writes) {
             const first = writes._waiting[0]
-            if (!first || first.isBeingKept || this._sending.has(account) || !this._isTurnOf(account)) continue
+            if (!first || first.isBeingStored || this._sending.has(account) || !this._isTurnOf(account)) continue
             this._sending.add(account)
             loadWrites()
                 .then(({ send }) => send(this._backend, this, account, writes))

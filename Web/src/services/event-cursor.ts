@@ -22,10 +22,10 @@ export class Cursor {
         if (this._epoch === undefined) this._last = last
         else if (this._epoch !== epoch) {
             // This selects the newest incarnation that both know: a restored room knows only an earlier one.
-            const lives = new Map([...earlier, { epoch, last }].map((life) => [life.epoch, life.last]))
+            const incarnations = new Map([...earlier, { epoch, last }].map((incarnation) => [incarnation.epoch, incarnation.last]))
             const mine = [...this._earlier, { epoch: this._epoch, last: this._last }]
-            const known = mine.filter((life) => lives.has(life.epoch)).pop()
-            this._last = known ? Math.min(this._last, known.last, lives.get(known.epoch)!) : 0
+            const known = mine.filter((incarnation) => incarnations.has(incarnation.epoch)).pop()
+            this._last = known ? Math.min(this._last, known.last, incarnations.get(known.epoch)!) : 0
         }
         this._epoch = epoch
         this._earlier = earlier

@@ -8,7 +8,7 @@ export function services(url: string | URL, options: ServicesOptions = {}): Serv
 
 export { pendingStore } from "./persisted-writes.js"
 export type {
-    Auth, Changes, Collection, CommandOptions, Comparison, Comparisons, Document, FieldPath, Fields, KeptWrite, LinkOptions, NewFields,
+    Auth, Changes, Collection, CommandOptions, Comparison, Comparisons, Document, FieldPath, Fields, PersistedWrite, LinkOptions, NewFields,
     Order, Page, Pages, Patch, Peer, PendingStore, Query, QueryOptions, QueryStatus, RefusedWrite, Room, RoomEvent, RoomStatus,
     ServerTime, Services, ServicesOptions, SessionInfo, SessionStorage, SignIn, User, Where, Writes, Written,
 } from "./types.js"

@@ -87,15 +87,15 @@ export class Uncertain {
  * therefore never undoes a waiting write, and a refused write has no lasting effect. Pure.
  *
  * @param seen the last write that the result shows; -1 before the first result.
- * @param kept documents that replace those of the result, see `Uncertain`.
+ * @param retained documents that replace those of the result, see `Uncertain`.
  */
-export function overlay(result: WireResult, query: WireQuery, writes: PendingWrite[], seen: number, kept: Documents = new Map()): readonly Document[] {
+export function overlay(result: WireResult, query: WireQuery, writes: PendingWrite[], seen: number, retained: Documents = new Map()): readonly Document[] {
     const { documents, hasMore } = result
     const known = byID(documents)
     const touched = performAll(
         writes.filter(({ revision = Infinity }) => revision > seen),
-        new Map([...known, ...kept]),
-        (command, write) => !isWaiting(write) && kept.has(idOf(command))
+        new Map([...known, ...retained]),
+        (command, write) => !isWaiting(write) && retained.has(idOf(command))
     )
     if (!touched.size) return documents
     const { order, limit, after } = query

@@ -12,7 +12,7 @@ export interface PendingWrite {
     /** The local time at which the write was made, in milliseconds since 1970. */
     readonly time: number
     /** True while the write is not on the disk; it is not sent before. */
-    isBeingKept?: boolean
+    isBeingStored?: boolean
     /** True if the write was sent, possibly without success. */
     wasSent?: boolean
     /** The revision of the write at the server, once it is done. */

@@ -4,7 +4,7 @@ import { needSame } from "./build.js"
 import type { Command } from "./commands.js"
 import { failure } from "./rejections.js"
 import { capture, isSuspension } from "./trebuchet.js"
-import type { KeptWrite, PendingStore } from "./types.js"
+import type { PersistedWrite, PendingStore } from "./types.js"
 
 const tableName = "writes"
 /** The version of the database's schema. */
@@ -93,9 +93,9 @@ export function openStore(name: string, database: any, locks: any): PendingStore
     }
     const releases: (() => void)[] = []
     return {
-        add: (kept) => write((table) => table.put(kept)),
+        add: (added) => write((table) => table.put(added)),
         remove: (keys) => write((table) => keys.forEach(({ secret, number }) => table.delete([secret, number]))),
-        all: async () => within(answer<KeptWrite[]>((await begin()).objectStore(tableName).getAll()), unanswered),
+        all: async () => within(answer<PersistedWrite[]>((await begin()).objectStore(tableName).getAll()), unanswered),
         claim: (secret) =>
             new Promise((resolve, reject) => {
                 const hold = (lock: unknown): unknown => {
@@ -135,7 +135,7 @@ export async function adopt(backend: Backend, store: PendingStore): Promise<void
         // The writes are read again: their tab may have sent some in the meantime.
         const left = (await store.all()).filter((write) => write.secret === secret).sort((a, b) => a.number - b.number)
         backend._mine.add(secret)
-        const commandsOf = ({ json, commands }: KeptWrite): Command[] => (json ? (backend._json.parse(json) as Command[]) : commands)
+        const commandsOf = ({ json, commands }: PersistedWrite): Command[] => (json ? (backend._json.parse(json) as Command[]) : commands)
         const [first] = left
         if (first) backend.collection(first.collection)._adopt(first.account, left.map((write) => ({ ...write, commands: commandsOf(write), wasSent: true })))
     }

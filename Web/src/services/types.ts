@@ -314,7 +314,7 @@ export interface RefusedWrite {
 // Waiting writes
 
 /** A write that is persisted until the server has responded to it. */
-export interface KeptWrite {
+export interface PersistedWrite {
     /** The secret of the tab that made the write; the server identifies writes by this and the number. It is confidential. */
     readonly secret: string
     readonly number: number
@@ -330,9 +330,9 @@ export interface KeptWrite {
 /** A store for waiting writes. */
 export interface PendingStore {
     /** Resolves when the write is on the disk. */
-    add(write: KeptWrite): Promise<void>
+    add(write: PersistedWrite): Promise<void>
     remove(writes: readonly { readonly secret: string; readonly number: number }[]): Promise<void>
-    all(): Promise<KeptWrite[]>
+    all(): Promise<PersistedWrite[]>
     /**
      * Claims the writes with this secret. Returns true if this tab sends them from now on, and false while a tab, including this one, has
      * claimed them. It is called once for each secret, and again after a write could not be persisted.

@@ -15,7 +15,7 @@ export function batchOf(writes: PendingWrites, limit = batchLimit, json: JSONCod
     const { _waiting: waiting } = writes
     let bytes = 0
     const end = waiting.findIndex((write, index) => {
-        if (index === limit || write.isBeingKept || write.secret !== waiting[0]!.secret) return true
+        if (index === limit || write.isBeingStored || write.secret !== waiting[0]!.secret) return true
         bytes += json.stringify(write.commands).length
         return index && bytes > batchBytes
     })
@@ -30,10 +30,10 @@ export async function send(backend: Backend, collection: LiveCollection, account
     needSame(backend)
     let own: Client | undefined
     /** The number of writes to send one by one: the server has refused all of them together, perhaps because it cannot read one of them. */
-    let apart = 0
+    let singleCount = 0
     try {
         for (let failures = 0; collection._isTurnOf(account); ) {
-            const batch = batchOf(writes, apart ? 1 : undefined, backend._json)
+            const batch = batchOf(writes, singleCount ? 1 : undefined, backend._json)
             if (!batch.length) return
             for (const write of batch) write.wasSent = true
             if (account !== backend._account) own ??= backend._anonymous()
@@ -53,13 +53,13 @@ export async function send(backend: Backend, collection: LiveCollection, account
                     continue
                 }
                 if (batch[1]) {
-                    apart = batch.length
+                    singleCount = batch.length
                     continue
                 }
                 outcomes = batch.map(({ number }) => ({ number, revision: 0, error }))
             }
             failures = 0
-            if (apart) apart--
+            if (singleCount) singleCount--
             // Query numbers are valid on one connection.
             if (!own && line === backend._line) tell(collection, outcomes)
             await settle(collection, writes, secret, outcomes)

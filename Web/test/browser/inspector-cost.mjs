@@ -58,7 +58,7 @@ function look({ link }) {
         const client = connect(address.replace("http", "ws"), { WebSocket, token })
         const page = client.actor(`pages/${crypto.randomUUID()}`)
         for (const name of ["observeOverview", "observeView"]) page.state(name).subscribe(() => {})
-        page.call("look(at:)", ["actors/counter?versions=200&earlier=1"]).catch(console.error)
+        page.call("select(path:)", ["actors/counter?versions=200&earlier=1"]).catch(console.error)
         return () => client.close()
     }
     let last = 0

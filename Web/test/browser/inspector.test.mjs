@@ -122,12 +122,12 @@ test("from the page alone one finds which calls made a version, who was sent it,
         await window.evaluate(`location.hash = "#/${view}"`)
         await window.until(`document.querySelector("h1").innerText.toLowerCase() === "${view}" && ${isLive}`)
     }
-    // Each connection that is cut comes back by itself.
+    // Each closed connection reconnects.
     await window.evaluate(`location.hash = "#/connections"`)
-    await window.until(`document.querySelectorAll("button[data-cut]").length >= 3`)
-    const first = await window.evaluate(`document.querySelector("button[data-cut]").dataset.cut`)
-    await window.click(`button[data-cut="${first}"]`)
-    await window.until(`!document.querySelector('button[data-cut="${first}"]')`)
+    await window.until(`document.querySelectorAll("button[data-close]").length >= 3`)
+    const first = await window.evaluate(`document.querySelector("button[data-close]").dataset.close`)
+    await window.click(`button[data-close="${first}"]`)
+    await window.until(`!document.querySelector('button[data-close="${first}"]')`)
     assert.deepEqual(seen.map((state) => state.getSnapshot().level), [2, 2])
     assert.deepEqual(window.thrown, [])
 

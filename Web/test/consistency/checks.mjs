@@ -112,6 +112,6 @@ export class MoveCheck {
         if (!isAfterOverflow) return
         this.overflowsOfConnections++
         const missed = move.number - number - 1
-        if (missed <= eventBuffer) return `the server told of an overflow after ${number}, and only ${missed} events were missed`
+        if (missed <= eventBuffer) return `the server reported an overflow after ${number}, but only ${missed} events were missed`
     }
 }

@@ -31,11 +31,11 @@ final class ActorLog: Sendable {
         var size = ActorLogSize()
         /// Present from loading to the first write.
         var contents: ActorLogContents?
-        var isFolding = false
-        /// Bytes of entries that are not folded, and their number of bytes when folding began.
-        var unfolded = (all: 0, atBegin: 0)
+        var isCompacting = false
+        /// Bytes of entries that are not compacted, and their number of bytes when the compaction began.
+        var uncompacted = (all: 0, atBegin: 0)
         var hasWritten = false
-        /// Indicates whether the last folded contents were too large for the coordination store.
+        /// Indicates whether the last compacted contents were too large for the coordination store.
         var isTooLarge = false
         /// The number of current readers and writers.
         var users = 0
@@ -48,9 +48,9 @@ final class ActorLog: Sendable {
         case inDoubt
     }
 
-    /// The number of entries at which a log is folded whatever its size.
+    /// The number of entries at which a log is compacted whatever its size.
     private static let maximumEntries = 10_000
-    /// The size in bytes of a log that cannot be folded at which it accepts no more entries.
+    /// The size in bytes of a log that cannot be compacted at which it accepts no more entries.
     private static let maximumBytes = 64 << 20
 
     let name: String
@@ -132,12 +132,12 @@ final class ActorLog: Sendable {
     /// The end of a log that this node has recently written, under any fence.
     var recentlyWrittenEnd: LogPosition? { state.withLock { $0.recent.isEmpty ? nil : $0.lastKnownEnd } }
 
-    /// Indicates whether it is being read, written or folded.
-    var isInUse: Bool { state.withLock { $0.users > 0 || $0.isFolding } }
+    /// Indicates whether it is being read, written or compacted.
+    var isInUse: Bool { state.withLock { $0.users > 0 || $0.isCompacting } }
     /// Indicates whether it is in use, or this node has written it and may continue.
-    var isNeeded: Bool { state.withLock { $0.users > 0 || $0.isFolding || $0.hasWritten } }
+    var isNeeded: Bool { state.withLock { $0.users > 0 || $0.isCompacting || $0.hasWritten } }
 
-    var isFolding: Bool { state.withLock { $0.isFolding } }
+    var isCompacting: Bool { state.withLock { $0.isCompacting } }
 
     func enter() { state.withLock { $0.users += 1 } }
     func releaseUse() { state.withLock { $0.users -= 1 } }
@@ -169,7 +169,7 @@ final class ActorLog: Sendable {
             state.position = position
             state.hasBegun = true
             state.size = size
-            state.unfolded = (size.entryBytes, 0)
+            state.uncompacted = (size.entryBytes, 0)
             state.contents = contents
         }
     }
@@ -180,24 +180,26 @@ final class ActorLog: Sendable {
             state.position = position
             state.hasWritten = true
             state.size.addEntry(bytes: bytes)
-            state.unfolded.all += bytes
+            state.uncompacted.all += bytes
             state.contents = nil
         }
     }
 
-    /// Indicates whether the part of the log that cannot be folded is so large that it accepts no more entries.
+    /// Indicates whether the part of the log that cannot be compacted is so large that it accepts no more entries.
     var isTooLarge: Bool {
-        state.withLock { $0.isTooLarge && $0.size.snapshot + $0.unfolded.all > Self.maximumBytes }
+        state.withLock { $0.isTooLarge && $0.size.snapshot + $0.uncompacted.all > Self.maximumBytes }
     }
 
-    /// Marks the log as being folded if it is due and not in progress; returns whether it did.
-    func beginFolding(least: Int, times: Int) -> Bool {
+    /// Marks the log as being compacted if it is due and not in progress; returns whether it did.
+    func beginCompaction(least: Int, times: Int) -> Bool {
         state.withLock { state in
             let size = state.size
             let limit = max(least, size.snapshot * times)
-            guard !state.isFolding, size.entryBytes > limit || size.entries > Self.maximumEntries else { return false }
-            state.isFolding = true
-            state.unfolded.atBegin = state.unfolded.all
+            guard !state.isCompacting, size.entryBytes > limit || size.entries > Self.maximumEntries else {
+                return false
+            }
+            state.isCompacting = true
+            state.uncompacted.atBegin = state.uncompacted.all
             // The size is counted from zero from now on.
             state.size.entryBytes = 0
             state.size.entries = 0
@@ -208,13 +210,13 @@ final class ActorLog: Sendable {
     /// - Parameters:
     ///   - snapshot: The size of the new snapshot in bytes; nil after a failure.
     ///   - isTooLarge: True if the size was the reason for the failure.
-    func endFolding(_ snapshot: Int?, isTooLarge: Bool) {
+    func endCompaction(_ snapshot: Int?, isTooLarge: Bool) {
         state.withLock { state in
-            state.isFolding = false
+            state.isCompacting = false
             state.isTooLarge = isTooLarge
             if let snapshot {
                 state.size.snapshot = snapshot
-                state.unfolded.all -= state.unfolded.atBegin
+                state.uncompacted.all -= state.uncompacted.atBegin
             } else {
                 // Retried, but not by each write, since it reads the whole log.
                 state.size.entries = max(state.size.entries, Self.maximumEntries - 1_000)
@@ -222,11 +224,11 @@ final class ActorLog: Sendable {
         }
     }
 
-    /// Records folding that a write required.
-    func didFold(_ snapshot: Int) {
+    /// Records a compaction that a write required.
+    func didCompact(_ snapshot: Int) {
         state.withLock { state in
             state.size = ActorLogSize(snapshot: snapshot)
-            (state.unfolded, state.isTooLarge) = ((0, 0), false)
+            (state.uncompacted, state.isTooLarge) = ((0, 0), false)
         }
     }
 }

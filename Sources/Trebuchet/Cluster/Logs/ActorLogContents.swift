@@ -3,12 +3,12 @@ internal import TrebuchetActors
 
 /// The contents that the entries of an actor's log produce, in order.
 struct ActorLogContents {
-    /// The maximum number and size of the newest idempotency records that an actor's log keeps when it is folded. Older records are
+    /// The maximum number and size of the newest idempotency records that an actor's log keeps when it is compacted. Older records are
     /// reduced to their call numbers.
     static let maximumCalls = 16_384
     static let maximumCallBytes = 4 << 20
-    /// The size in bytes of a folded log up to which it includes changes that only readers need.
-    private static let mostWithPassed = 8 << 20
+    /// The size in bytes of a compacted log up to which it includes changes that only readers need.
+    private static let maximumWithPassed = 8 << 20
     /// The number of latest connections whose removed calls are recorded.
     static let maximumConnections = 1_024
 
@@ -97,7 +97,7 @@ struct ActorLogContents {
     }
 
     /// The minimal encoding of the same contents.
-    var folded: [UInt8] {
+    var compacted: [UInt8] {
         var bytes = ActorLogEntry.bytes(of: [])
         let calls = calls.filter { values[$0] != nil }
         var (firstKept, callBytes) = (calls.endIndex, 0)
@@ -123,13 +123,13 @@ struct ActorLogContents {
                 for entry in stored.entries { ActorLogEntry.append(.append(entry, key), to: &bytes) }
                 if let incarnations = incarnations[key] { ActorLogEntry.append(incarnations, of: key, to: &bytes) }
             }
-            for part in log.partsToCome {
+            for part in log.futureParts {
                 ActorLogEntry.append(
                     StateWrite(key, .snapshotPart(part.bytes, index: part.index, number: part.number)), to: &bytes)
             }
         }
-        // After all required items, so that they never make a log too large to be folded.
-        for (key, log) in logs where bytes.count + log.passedBytes < Self.mostWithPassed {
+        // After all required items, so that they never make a log too large to be compacted.
+        for (key, log) in logs where bytes.count + log.passedBytes < Self.maximumWithPassed {
             for entry in log.passed { ActorLogEntry.append(passed: entry, of: key, to: &bytes) }
         }
         return bytes

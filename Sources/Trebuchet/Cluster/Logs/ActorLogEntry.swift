@@ -7,11 +7,11 @@ enum ActorLogEntry {
         case write(StateWrite)
         /// From here on the actor's logs are in the incarnation with this epoch.
         case incarnation(String)
-        /// The incarnations of a log before it was folded.
+        /// The incarnations of a log before it was compacted.
         case incarnations(LogIncarnations, StateKey)
-        /// The removed calls of a connection up to a number, from a folded log.
+        /// The removed calls of a connection up to a number, from a compacted log.
         case removedCalls(connection: String, UInt64)
-        /// A change before a log's snapshot, from a folded log.
+        /// A change before a log's snapshot, from a compacted log.
         case passed(LogEntry, StateKey)
     }
 

@@ -86,7 +86,7 @@ extension EngineStore {
         do throws(ClusterEngineError) {
             let before = LogPosition(fence: lease.fence, offset: top - 1)
             let reading = try await engine.readLog(partition.log, after: before, limit: 1)
-            // A folded entry cannot be compared.
+            // A compacted entry cannot be compared.
             guard reading.start == .resumed, let found = reading.entries.first else { return true }
             return found.payload == entry
         } catch {
@@ -101,8 +101,8 @@ extension EngineStore {
         var outcome = try await performRequest(partition, lease) { () async throws(ClusterEngineError) in
             try await engine.append(change, to: partition.log, lease: lease)
         }
-        if outcome == .full, let folded = try? await foldNow(partition, under: lease) {
-            partition.didFold(folded)
+        if outcome == .full, let compacted = try? await compactNow(partition, under: lease) {
+            partition.didCompact(compacted)
             outcome = try await performRequest(partition, lease) { () async throws(ClusterEngineError) in
                 try await engine.append(change, to: partition.log, lease: lease)
             }
@@ -271,7 +271,7 @@ extension EngineStore {
 }
 
 extension LogReadResult {
-    /// Returns whether the log certainly continues without an entry that it had. A log that was folded since has no loss, and one
+    /// Returns whether the log certainly continues without an entry that it had. A log that was compacted since has no loss, and one
     /// whose contents are all of a later fence may have been removed on purpose: then the next owner has begun it again.
     fileprivate func hasLost(_ known: LogPosition) -> Bool {
         switch start {

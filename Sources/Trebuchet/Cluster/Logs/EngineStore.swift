@@ -121,8 +121,8 @@ final class EngineStore: PerActorStore {
         try await with(actor) { partition throws(StateStoreError) in
             guard let lease = lease(partition.log.slot), lease.fence == ownership else { return }
             let (contents, top, _) = try await readOwn(partition, under: lease)
-            // The result of folding in progress belongs to the existing log.
-            guard contents.isEmpty, !partition.isFolding, top != .start else { return }
+            // The result of a compaction in progress belongs to the existing log.
+            guard contents.isEmpty, !partition.isCompacting, top != .start else { return }
             try await remove(partition, at: top.offset, under: lease)
         }
     }
@@ -175,7 +175,7 @@ final class EngineStore: PerActorStore {
                 )
             }
             try await append(ActorLogEntry.bytes(of: writes), behind: position, to: partition, under: lease)
-            fold(partition, under: lease)
+            compact(partition, under: lease)
         }
     }
 
@@ -188,7 +188,7 @@ final class EngineStore: PerActorStore {
         let parts = SplitLogEntry.split(entry)
         for part in parts {
             do throws(StateStoreError) {
-                position = try await appendFolding(part, behind: position, to: partition, under: lease)
+                position = try await appendCompacting(part, behind: position, to: partition, under: lease)
             } catch {
                 // A part may be stored; it has no effect without the others.
                 if parts.count > 1 { partition.discardContents() }
@@ -199,15 +199,17 @@ final class EngineStore: PerActorStore {
         return position
     }
 
-    /// Appends an entry, and folds a full log first.
-    private func appendFolding(
+    /// Appends an entry, and compacts a full log first.
+    private func appendCompacting(
         _ entry: [UInt8], behind position: LogPosition, to partition: ActorLog, under lease: SlotLease
     ) async throws(StateStoreError) -> LogPosition {
         do throws(StateStoreError) {
             return try await appendOne(entry, behind: position, to: partition, under: lease)
         } catch {
-            guard error.code == .full, let folded = try? await foldNow(partition, under: lease) else { throw error }
-            partition.didFold(folded)
+            guard error.code == .full, let compacted = try? await compactNow(partition, under: lease) else {
+                throw error
+            }
+            partition.didCompact(compacted)
             return try await appendOne(entry, behind: position, to: partition, under: lease)
         }
     }
@@ -295,13 +297,13 @@ final class EngineStore: PerActorStore {
         if contents.hasLogs, !isContinuous {
             let incarnation = StreamEpoch.make()
             let entry = ActorLogEntry.bytes(of: [], incarnation: incarnation)
-            top = try await appendFolding(entry, behind: top, to: partition, under: lease)
+            top = try await appendCompacting(entry, behind: top, to: partition, under: lease)
             size.addEntry(bytes: entry.count)
             contents.startIncarnation(incarnation)
         } else if engine.confirmsWrites, top != .start {
             // The newest entry may not be confirmed: a reader of it must find it again.
             let mark = ActorLogEntry.bytes(of: [])
-            top = try await appendFolding(mark, behind: top, to: partition, under: lease)
+            top = try await appendCompacting(mark, behind: top, to: partition, under: lease)
             size.addEntry(bytes: mark.count)
         }
         partition.didLoad(contents, at: top, size, under: lease.fence)

@@ -21,7 +21,7 @@ final class NodeLinkListener: Sendable {
     static let timeout = Duration.seconds(5)
     /// The maximum size of a message before authentication. Unauthenticated connections together use at most 4 MiB, and node
     /// messages keep their memory.
-    static let strangersMessageBytes = 4 << 10
+    static let unauthenticatedMessageBytes = 4 << 10
 
     private let server: WebSocketServer
 
@@ -34,7 +34,7 @@ final class NodeLinkListener: Sendable {
             guard let peers, upgrade.subprotocol == NodeLinkMessage.subprotocol else {
                 return .reject(HTTPResponse(status: 400, text: "not for clients"))
             }
-            return .accept(InboundNodeLink(peers), messageBytes: Self.strangersMessageBytes)
+            return .accept(InboundNodeLink(peers), messageBytes: Self.unauthenticatedMessageBytes)
         }
     }
 
@@ -87,7 +87,7 @@ private final class InboundNodeLink: WebSocketHandler, @unchecked Sendable {
             return closeLink(socket, "invalid node message")
         }
         switch (phase, message) {
-        case (.unknown, .hello(let sender, let receiver, let nonce)): greet(socket, sender, receiver, nonce)
+        case (.unknown, .hello(let sender, let receiver, let nonce)): challenge(socket, sender, receiver, nonce)
         case (.challenged(let node, let secrets), .proof(let proof)):
             guard Digest.areEqual(proof, secrets.proofOfSender) else {
                 return closeLink(socket, "authentication as that node failed")
@@ -110,13 +110,13 @@ private final class InboundNodeLink: WebSocketHandler, @unchecked Sendable {
 
     func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) { phase = .over }
 
-    private func greet(_ socket: WebSocket, _ sender: String, _ receiver: String, _ nonce: [UInt8]) {
+    private func challenge(_ socket: WebSocket, _ sender: String, _ receiver: String, _ nonce: [UInt8]) {
         guard let node = ClusterNode(sender), receiver == peers.node.description,
-            let theirs = peers.announcement(of: node), let own = peers.announcement(of: peers.node)
+            let peerInfo = peers.announcement(of: node), let own = peers.announcement(of: peers.node)
         else { return closeLink(socket, "unknown") }
         let secrets = NodeLinkKeys(
             sender: sender, receiver: receiver, nonces: (nonce, NodeLinkKeys.randomBytes(NodeLinkMessage.nonceBytes)),
-            keys: (theirs.key, own.key))
+            keys: (peerInfo.key, own.key))
         phase = .challenged(node, secrets)
         socket.send(
             binary: NodeLinkMessage.challenge(nonce: secrets.nonceOfReceiver, proof: secrets.proofOfReceiver).bytes)

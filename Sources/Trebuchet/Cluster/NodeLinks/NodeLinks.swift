@@ -86,36 +86,36 @@ final class NodeLinks: Sendable {
         } didEnd: { [weak self] link, reason in
             self?.didEnd(link, address, reason)
         }
-        let isKept = state.withLock { state in
+        let isAdded = state.withLock { state in
             guard !state.isClosed, state.peers[node] != nil else { return false }
             state.peers[node]?.link = link
             return true
         }
-        if isKept { Task { await link.connect(to: address) } }
+        if isAdded { Task { await link.connect(to: address) } }
         return nil
     }
 
     private func didOpen(_ node: ClusterNode, _ address: NodeAddress) {
-        let isNews = state.withLock { state in
+        let shouldLog = state.withLock { state in
             guard var peer = state.peers[node] else { return false }
-            let isNews = peer.isFailureLogged
+            let shouldLog = peer.isFailureLogged
             (peer.isOpen, peer.isFailureLogged) = (true, false)
             state.peers[node] = peer
-            return isNews
+            return shouldLog
         }
-        if isNews { log("node \(node.name) is reachable at \(address.host):\(address.port) again") }
+        if shouldLog { log("node \(node.name) is reachable at \(address.host):\(address.port) again") }
     }
 
     private func didEnd(_ link: OutboundNodeLink, _ address: NodeAddress, _ reason: String) {
-        let isNews = state.withLock { state in
+        let shouldLog = state.withLock { state in
             guard var peer = state.peers[link.node], peer.link === link else { return false }
             (peer.link, peer.isOpen) = (nil, false)
-            let isNews = !peer.isFailureLogged
+            let shouldLog = !peer.isFailureLogged
             peer.isFailureLogged = true
             state.peers[link.node] = peer
-            return isNews
+            return shouldLog
         }
-        if isNews {
+        if shouldLog {
             log(
                 "node \(link.node.name) is not reachable at \(address.host):\(address.port): \(reason); "
                     + "messages to it go through the coordination store")

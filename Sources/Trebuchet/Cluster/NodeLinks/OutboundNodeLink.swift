@@ -16,7 +16,7 @@ final class OutboundNodeLink: WebSocketHandler, @unchecked Sendable {
     private enum Phase {
         /// The peer is not authenticated.
         case handshake
-        case proving(NodeLinkKeys)
+        case authenticating(NodeLinkKeys)
         case open(outgoing: MessageAuthenticator, incoming: MessageAuthenticator)
         case over
     }
@@ -115,7 +115,7 @@ final class OutboundNodeLink: WebSocketHandler, @unchecked Sendable {
         socket.send(binary: hello.bytes)
         _ = reactor.schedule(after: NodeLinkListener.timeout, for: self) { link in
             switch link.phase {
-            case .handshake, .proving: link.closeLink("failed to authenticate")
+            case .handshake, .authenticating: link.closeLink("failed to authenticate")
             case .open, .over: break
             }
         }
@@ -127,18 +127,18 @@ final class OutboundNodeLink: WebSocketHandler, @unchecked Sendable {
         }
         switch (phase, message) {
         case (.handshake, .challenge(let other, let proof)):
-            guard let theirs = peers.announcement(of: node), let own = peers.announcement(of: peers.node) else {
+            guard let peerInfo = peers.announcement(of: node), let own = peers.announcement(of: peers.node) else {
                 return closeLink("is not in the list of live nodes")
             }
             let secrets = NodeLinkKeys(
                 sender: peers.node.description, receiver: node.description, nonces: (nonce, other),
-                keys: (own.key, theirs.key))
+                keys: (own.key, peerInfo.key))
             guard Digest.areEqual(proof, secrets.proofOfReceiver) else {
                 return closeLink("failed to authenticate as that node")
             }
-            phase = .proving(secrets)
+            phase = .authenticating(secrets)
             socket.send(binary: NodeLinkMessage.proof(secrets.proofOfSender).bytes)
-        case (.proving(let secrets), .sealed):
+        case (.authenticating(let secrets), .sealed):
             let seals = secrets.seals
             phase = .open(outgoing: seals.ofSender, incoming: seals.ofReceiver)
             if handleAcknowledgement(message) { didOpen() }

@@ -172,12 +172,12 @@ final class ClusterRouter: Sendable {
             try? await Task.sleep(for: member.settings.roundInterval)
             let liveNodes = member.liveNodes
             for line in nodeLog.lines(
-                nodes: liveNodes, slots: member.slotCount, trouble: member.trouble, problem: member.problem,
+                nodes: liveNodes, slots: member.slotCount, engineError: member.engineError, problem: member.problem,
                 at: MonotonicClock.nowWithSleep)
             { log(line.level, line.text) }
             // A node that cannot read the list of live nodes does not find itself in it either.
             guard liveNodes.contains(node) else { continue }
-            await exchange.lose(allBut: liveNodes)
+            await exchange.removeNodes(allBut: liveNodes)
             // A node that is being stopped is not live, and keeps its link while messages are exchanged with it.
             direct.withLock { $0?.links }?.closeLinks(except: liveNodes + exchange.nodes)
         }
@@ -208,7 +208,7 @@ final class ClusterRouter: Sendable {
         log(
             .warning,
             "cluster: node \(node.name) did not release \(owned.counted("slot")) within \(limit) and stops: "
-                + (member.trouble?.message ?? "\(leaving) of them wait for the calls of their actors")
+                + (member.engineError?.message ?? "\(leaving) of them wait for the calls of their actors")
                 + "; other nodes take the slots when its leases expire")
     }
 
@@ -223,7 +223,7 @@ final class ClusterRouter: Sendable {
     }
 
     /// Stops the exchange of messages with other nodes.
-    func mute() { exchange.mute() }
+    func stopExchange() { exchange.stopExchange() }
 
     /// Ends like a crashed node: releases no slots, and stops all communication.
     func stop() {
@@ -255,5 +255,5 @@ extension ClusterRouter: NodeLinkOwner {
     }
     func handled(from node: ClusterNode) -> UInt64 { exchange.handled(from: node) }
     func receive(_ message: [UInt8], from node: ClusterNode) -> Bool { exchange.receive(message, from: node) }
-    func mayHaveLost(_ node: ClusterNode) { exchange.lose(node) }
+    func mayHaveLost(_ node: ClusterNode) { exchange.closeLostChannels(of: node) }
 }

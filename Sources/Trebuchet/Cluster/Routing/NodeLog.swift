@@ -26,7 +26,7 @@ struct NodeLog {
     private let node: ClusterNode
     private var liveNodes: [ClusterNode] = []
     private var slots: (count: Int, since: UInt64, isLogged: Bool) = (0, 0, true)
-    private var trouble: (since: UInt64, isLogged: Bool)?
+    private var outage: (since: UInt64, isLogged: Bool)?
     private var namesakeSince: UInt64?
     private var hasNamedNamesake = false
     private var lastCheck: UInt64?
@@ -40,11 +40,11 @@ struct NodeLog {
     /// - Parameters:
     ///   - nodes: the nodes that were live in the last round.
     ///   - slots: the number of slots that the node owns.
-    ///   - trouble: the last error of the engine; nil while it responds.
+    ///   - engineError: the last error of the engine; nil while it responds.
     ///   - problem: the reason why the node cannot serve; nil when it can.
     ///   - now: nanoseconds, including time in which the machine slept.
     mutating func lines(
-        nodes: [ClusterNode], slots count: Int, trouble error: ClusterEngineError?, problem: String? = nil,
+        nodes: [ClusterNode], slots count: Int, engineError error: ClusterEngineError?, problem: String? = nil,
         at now: UInt64
     ) -> [Line] {
         var lines: [Line] = []
@@ -71,15 +71,15 @@ struct NodeLog {
         }
         // A data loss is reported as the node's problem.
         if let error, error.code != .dataLoss {
-            let since = trouble?.since ?? now
-            if trouble == nil { trouble = (now, false) }
-            if trouble?.isLogged == false, now >= since &+ Self.patience {
-                trouble?.isLogged = true
+            let since = outage?.since ?? now
+            if outage == nil { outage = (now, false) }
+            if outage?.isLogged == false, now >= since &+ Self.patience {
+                outage?.isLogged = true
                 lines.append(Line(.error, "the coordination store is failing: \(error.message)"))
             }
         } else {
-            if trouble?.isLogged == true { lines.append(Line(.notice, "the coordination store responds again")) }
-            trouble = nil
+            if outage?.isLogged == true { lines.append(Line(.notice, "the coordination store responds again")) }
+            outage = nil
         }
         if let problem {
             if isReady == true {

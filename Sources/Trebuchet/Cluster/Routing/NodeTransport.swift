@@ -81,7 +81,7 @@ final class NodeTransport: Sendable {
     }
 
     /// Stops sending and receiving without notifying the local channel ends.
-    func mute() {
+    func stopExchange() {
         let inbox = state.withLock { state in
             state.isClosed = true
             for node in Array(state.peers.keys) { state.peers[node]?.clear() }
@@ -93,7 +93,7 @@ final class NodeTransport: Sendable {
 
     /// Stops sending and receiving; all channels break.
     func close() {
-        mute()
+        stopExchange()
         let ends = state.withLock { state in
             defer { (state.ends, state.peers) = ([:], [:]) }
             return Array(state.ends.values)
@@ -159,12 +159,12 @@ final class NodeTransport: Sendable {
                 return true
             }
             guard !frames.isEmpty else { return (false, []) }
-            state.know(node)
+            state.addPeer(node)
             let mustSend = state.peers[node]?.enqueueFrames(frames, completion) == true
             return (
                 mustSend,
                 state.peers[node]?.waitingBytes ?? 0 > maximumQueuedCount
-                    ? state.shed(node, to: maximumQueuedCount / 4 * 3) : []
+                    ? state.closeLargestChannels(node, to: maximumQueuedCount / 4 * 3) : []
             )
         }
         for (end, received) in overflown { end.reactor.execute { end.channelDidOverflow(received: received) } }
@@ -217,7 +217,7 @@ final class NodeTransport: Sendable {
             guard let message = NodeMessage(bytes), let sender = ClusterNode(message.sender) else { return }
             receive(message, from: sender)
         case .messagesMissed, .ended:
-            for node in state.withLock({ Array($0.peers.keys) }) { lose(node) }
+            for node in state.withLock({ Array($0.peers.keys) }) { closeLostChannels(of: node) }
         }
     }
 
@@ -244,13 +244,13 @@ final class NodeTransport: Sendable {
         }
         let received: PeerState.ReceiveAction? = state.withLock { state in
             guard !state.isClosed else { return nil }
-            state.know(sender)
+            state.addPeer(sender)
             return state.peers[sender]?.receive(message.number, message.epochs)
         }
         guard let received else { return }
         var frames = message.frames
         if received.endsChannels { closeChannels(sender, because: .itLost) }
-        if received.hasGap { lose(sender) }
+        if received.hasGap { closeLostChannels(of: sender) }
         if received.isLate { frames.removeAll { $0.kind != .stop && $0.kind != .leaving } }
         var batches: [(reactor: Reactor, work: [(any NodeChannelHandler, NodeFrame)])] = []
         for frame in frames {
@@ -304,7 +304,7 @@ final class NodeTransport: Sendable {
     // MARK: Losses
 
     /// Ends all channels to a node that has left or with which messages were lost.
-    func lose(_ node: ClusterNode) {
+    func closeLostChannels(of node: ClusterNode) {
         closeChannels(node, because: .lost)
         sendEpoch(to: node)
     }
@@ -368,7 +368,7 @@ final class NodeTransport: Sendable {
     /// Removes nodes that are not live. A node that does not receive either is gone at once, since other nodes take over its
     /// slots immediately. A node that receives and is being stopped may complete its work. Any other node must be absent
     /// several times in a row, since a new node may send before this node has seen it as live.
-    func lose(allBut liveNodes: [ClusterNode]) async {
+    func removeNodes(allBut liveNodes: [ClusterNode]) async {
         let liveNodes = Set(liveNodes)
         let removed = state.withLock { state in
             for node in Array(state.peers.keys) {

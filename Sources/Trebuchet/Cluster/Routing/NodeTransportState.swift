@@ -31,7 +31,7 @@ struct NodeTransportState {
     var isLeaving = false
 
     /// Ends the channels to a node with the most waiting bytes, until at most `limit` bytes wait.
-    mutating func shed(_ node: ClusterNode, to limit: Int) -> [Overflown] {
+    mutating func closeLargestChannels(_ node: ClusterNode, to limit: Int) -> [Overflown] {
         guard let peer = peers[node] else { return [] }
         func channel(_ frame: NodeFrame) -> ChannelEntry {
             ChannelEntry(node: node, number: frame.channelID, isOwn: !frame.kind.isToClientNode)
@@ -66,7 +66,7 @@ struct NodeTransportState {
     }
 
     /// Creates the peer state of a node if it does not exist.
-    mutating func know(_ node: ClusterNode) {
+    mutating func addPeer(_ node: ClusterNode) {
         if peers[node] == nil { peers[node] = PeerState(epoch: nextEpoch(isFirst: true)) }
     }
 }

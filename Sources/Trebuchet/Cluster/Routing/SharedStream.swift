@@ -179,20 +179,20 @@ final class SharedStream: Sendable {
         switch message.kind {
         case .started: didStart(message)
         case .version:
-            guard let mirror = mirror(fedBy: message.number) else { return }
+            guard let mirror = mirror(forChannel: message.number) else { return }
             if message.version({ mirror.receiveMessage($0, $1) }) != true { endBrokenSubscription(message.number) }
         case .snapshot:
-            guard let mirror = mirror(fedBy: message.number) else { return }
+            guard let mirror = mirror(forChannel: message.number) else { return }
             _ = message.version { mirror.receiveSnapshot($0, $1) }
         case .caughtUp: didCatchUp(message.number)
-        case .moved: lose(message.number)
+        case .moved: endLostSubscription(message.number)
         case .deactivated: endStream(message.number, .actorNotFound)
         case .failed: fail(message)
         default: break
         }
     }
 
-    private func mirror(fedBy number: UInt64) -> RemoteStreamReplica? {
+    private func mirror(forChannel number: UInt64) -> RemoteStreamReplica? {
         state.withLock { $0.feed?.number == number ? $0.mirror : nil }
     }
 
@@ -226,11 +226,11 @@ final class SharedStream: Sendable {
     }
 
     /// Ends a subscription whose channel is lost: subscribers and waiting requests must ask again.
-    func lose(_ number: UInt64) {
-        lose(number, isOwnerNotified: false)
+    func endLostSubscription(_ number: UInt64) {
+        endLostSubscription(number, isOwnerNotified: false)
     }
 
-    private func lose(_ number: UInt64, isOwnerNotified: Bool) {
+    private func endLostSubscription(_ number: UInt64, isOwnerNotified: Bool) {
         let node = state.withLock { $0.feed?.number == number ? $0.feed?.receiver.node : nil }
         guard let node else { return }
         streams?.didMove(ClusterSlot(of: key.actor), from: node)
@@ -244,7 +244,7 @@ final class SharedStream: Sendable {
     func ownerDidChange(to node: ClusterNode) {
         let feed = state.withLock { $0.feed }
         guard let feed, feed.receiver.node != node else { return }
-        lose(feed.number, isOwnerNotified: true)
+        endLostSubscription(feed.number, isOwnerNotified: true)
     }
 
     /// Ends a subscription whose messages do not fit the replica: the stream begins again.
@@ -256,7 +256,7 @@ final class SharedStream: Sendable {
             return state.mirror
         }
         mirror?.finish(.moved)
-        lose(number)
+        endLostSubscription(number)
     }
 
     private func endStream(_ number: UInt64, _ end: RemoteStreamReplica.EndReason) {

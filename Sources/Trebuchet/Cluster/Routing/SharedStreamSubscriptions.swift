@@ -140,7 +140,7 @@ final class SharedStreamReceiver: NodeChannelHandler {
             return state.isBroken
         }
         // The channel broke after the lookup. Run it later, since the stream is just beginning.
-        if isBroken { return reactor.execute { stream.lose(number) } }
+        if isBroken { return reactor.execute { stream.endLostSubscription(number) } }
         send(SharedStreamMessage.bytes(.begin, number, request))
     }
 
@@ -196,7 +196,7 @@ final class SharedStreamReceiver: NodeChannelHandler {
             defer { (state.streams, state.isBroken) = ([:], true) }
             return state.streams
         }
-        for (number, stream) in lost { stream.lose(number) }
+        for (number, stream) in lost { stream.endLostSubscription(number) }
     }
 
     func channelDidOverflow(received: UInt64) { channelDidBreak(received: received) }

@@ -32,14 +32,14 @@ final class ActorDirectory: ActorHost, Sendable {
         var patterns: [Pattern] = []
         var hasClustered = false
         /// Indicates whether actors of a pattern may be deactivated before their server shuts down.
-        var mayGo = false
+        var mayDeactivate = false
         /// Actors that were exposed by name and must be loaded first.
         var loading: [ActorName: Registration] = [:]
         var activating: [ActorName: Task<ActorRecord, any Error>] = [:]
         /// Actors that are being deactivated: the next activation of the name waits for it.
-        var leaving: [ActorName: (number: Int, task: Task<Void, Never>)] = [:]
+        var deactivating: [ActorName: (number: Int, task: Task<Void, Never>)] = [:]
         /// The number of deactivations so far, which gives each a number.
-        var leavings = 0
+        var deactivationCount = 0
 
         func pattern(for name: ActorName) -> Registration? {
             name.isTooLong ? nil : patterns.first { name.isBehind($0.prefix) }?.registration
@@ -90,9 +90,10 @@ final class ActorDirectory: ActorHost, Sendable {
     /// The activation in progress of a name; nil without one.
     func activation(of name: ActorName) -> Task<ActorRecord, any Error>? { contents.withLock { $0.activating[name] } }
 
-    func mayGo(_ name: ActorName) -> Bool {
+    func mayDeactivate(_ name: ActorName) -> Bool {
         contents.withLock { contents in
-            guard contents.mayGo, contents.loading[name] == nil, let pattern = contents.pattern(for: name) else {
+            guard contents.mayDeactivate, contents.loading[name] == nil, let pattern = contents.pattern(for: name)
+            else {
                 return false
             }
             return pattern.isClustered || pattern.idle != nil
@@ -102,7 +103,7 @@ final class ActorDirectory: ActorHost, Sendable {
     func route(to name: String) -> (any RemoteServer)? { routes.withLock { $0 }?(name) }
 
     /// Sets the resolver of remote servers, before the server is returned to the program; nil when the server shuts down.
-    func reach(by route: (@Sendable (String) -> (any RemoteServer)?)?) { routes.withLock { $0 = route } }
+    func setResolver(_ route: (@Sendable (String) -> (any RemoteServer)?)?) { routes.withLock { $0 = route } }
 
     /// Returns the type of the actor with this name, activated or not; nil for an unknown name. Activates nothing.
     func type(of name: ActorName) -> ActorType? {
@@ -124,13 +125,13 @@ final class ActorDirectory: ActorHost, Sendable {
     /// Returns the active actors of a slot, and the activations and deactivations in progress.
     func clusteredActors(
         in slot: ClusterSlot
-    ) -> (records: [ActorRecord], making: [Task<ActorRecord, any Error>], leaving: [Task<Void, Never>]) {
+    ) -> (records: [ActorRecord], making: [Task<ActorRecord, any Error>], deactivating: [Task<Void, Never>]) {
         contents.withLock { contents in
             guard contents.hasClustered else { return ([], [], []) }
             return (
                 contents.records.values.filter { $0.slot == slot.number },
                 contents.activating.filter { ClusterSlot(of: $0.key.text) == slot }.map(\.value),
-                contents.leaving.filter { ClusterSlot(of: $0.key.text) == slot }.map(\.value.task)
+                contents.deactivating.filter { ClusterSlot(of: $0.key.text) == slot }.map(\.value.task)
             )
         }
     }
@@ -162,7 +163,7 @@ final class ActorDirectory: ActorHost, Sendable {
             contents.patterns.removeAll { $0.prefix.utf8.elementsEqual(prefix.utf8) }
             contents.patterns.append(Pattern(prefix: prefix, registration: registration))
             contents.hasClustered = contents.patterns.contains { $0.registration.isClustered }
-            contents.mayGo = contents.hasClustered || contents.patterns.contains { $0.registration.idle != nil }
+            contents.mayDeactivate = contents.hasClustered || contents.patterns.contains { $0.registration.idle != nil }
             contents.patterns.sort { $0.prefix.utf8.count > $1.prefix.utf8.count }
         }
     }
@@ -179,7 +180,7 @@ final class ActorDirectory: ActorHost, Sendable {
             if let running = contents.activating[name] { return running }
             // Another reactor may have requested it since the caller's lookup, and the activation is complete.
             if let record = contents.records[name] { return Task { record } }
-            let leaving = contents.leaving[name]?.task
+            let deactivating = contents.deactivating[name]?.task
             let (registration, reservation): (Registration, QuotaReservation?)
             if let load = contents.loading[name] {
                 (registration, reservation) = (load, nil)
@@ -194,7 +195,7 @@ final class ActorDirectory: ActorHost, Sendable {
                 return nil
             }
             let task = Task {
-                await leaving?.value
+                await deactivating?.value
                 return try await TrebuchetActorSystem.withLoop(reactor) {
                     try await self.make(name, registration, reservation)
                 }
@@ -237,22 +238,22 @@ final class ActorDirectory: ActorHost, Sendable {
         let name = ActorName(record.name)
         contents.withLock { contents in
             if contents.records[name] === record { contents.records[name] = nil }
-            let before = contents.leaving[name]?.task
-            contents.leavings += 1
-            let number = contents.leavings
+            let before = contents.deactivating[name]?.task
+            contents.deactivationCount += 1
+            let number = contents.deactivationCount
             let task = Task {
                 await before?.value
                 await work()
-                self.contents.withLock { if $0.leaving[name]?.number == number { $0.leaving[name] = nil } }
+                self.contents.withLock { if $0.deactivating[name]?.number == number { $0.deactivating[name] = nil } }
             }
-            contents.leaving[name] = (number, task)
+            contents.deactivating[name] = (number, task)
         }
     }
 
     /// The activated virtual actors, and the deactivations in progress.
-    var onDemand: (records: [ActorRecord], leaving: [Task<Void, Never>]) {
+    var onDemand: (records: [ActorRecord], deactivating: [Task<Void, Never>]) {
         contents.withLock { contents in
-            (contents.records.values.filter { $0.reservation != nil }, contents.leaving.values.map(\.task))
+            (contents.records.values.filter { $0.reservation != nil }, contents.deactivating.values.map(\.task))
         }
     }
 

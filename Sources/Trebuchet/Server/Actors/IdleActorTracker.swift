@@ -20,8 +20,8 @@ struct IdleActorTracker {
     }
 
     /// Checks up to `count` actors. Removes and returns those that were idle for their time.
-    mutating func rested(of count: Int, at now: UInt64) -> [ActorRecord] {
-        var rested: [ActorRecord] = []
+    mutating func removeIdle(of count: Int, at now: UInt64) -> [ActorRecord] {
+        var removed: [ActorRecord] = []
         for _ in 0..<min(count, entries.count) {
             if next >= entries.count { next = 0 }
             let instance = entries[next].record.actorInstance
@@ -29,14 +29,14 @@ struct IdleActorTracker {
                 entries[next].quietSince = now
                 next += 1
             } else if now - min(now, entries[next].quietSince) >= entries[next].time {
-                rested.append(entries[next].record)
+                removed.append(entries[next].record)
                 entries[next] = entries[entries.count - 1]
                 entries.removeLast()
             } else {
                 next += 1
             }
         }
-        return rested
+        return removed
     }
 
     var count: Int { entries.count }

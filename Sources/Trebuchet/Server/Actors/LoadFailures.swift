@@ -58,13 +58,13 @@ final class LoadFailures: Sendable {
                 failures[name].flatMap { Self.isRecent($0, at: now) ? $0 : nil } ?? Failure(since: now, last: now)
             failure.last = now
             let duration = now - min(now, failure.since)
-            let isNews =
+            let shouldLog =
                 !failure.isLogged && duration >= Self.patience.nanoseconds
                 && failures.values.count(where: { $0.isLogged && Self.isRecent($0, at: now) }) < Self.maximumLines
-            failure.isLogged = failure.isLogged || isNews
+            failure.isLogged = failure.isLogged || shouldLog
             if failures[name] == nil, failures.count >= Self.most { Self.remove(&failures, at: now) }
             if failures[name] != nil || failures.count < Self.most { failures[name] = failure }
-            return isNews ? duration : nil
+            return shouldLog ? duration : nil
         }
         guard let duration else { return }
         let reason = (error as? TrebuchetError)?.message ?? "\(error)"

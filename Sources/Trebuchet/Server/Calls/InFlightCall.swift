@@ -31,7 +31,7 @@ final class InFlightCall: CancellableCall, @unchecked Sendable {
     /// Indicates whether the connection's table has another call under its callID.
     var isUnlisted = false
     /// Indicates whether it was answered during that work: it counts until the work has ended.
-    var isOutlived = false
+    var isAnsweredEarly = false
     /// The client's message, if its actor may move to another node before the call starts. Kept only while the client waits.
     var message: OwnedMessage?
     /// The execution of the `@Idempotent` call that this one waits for; it outlives the connection.

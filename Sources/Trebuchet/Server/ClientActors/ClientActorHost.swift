@@ -19,7 +19,7 @@ final class ClientActorHost: @unchecked Sendable {
     /// The reactor of its first connection.
     let reactor: Reactor
     var limits: ServerLimits { clients.limits }
-    /// The parties whose quotas its references count in.
+    /// The scopes whose quotas its references count in.
     private let holders: [QuotaScope]
 
     /// A weak reference to a `ClientActorReference`.
@@ -208,14 +208,14 @@ final class ClientActorHost: @unchecked Sendable {
             if call.deadline > now {
                 next = min(next, call.deadline)
             } else {
-                abandonCall(number, TrebuchetError(.timeout, lateness(of: call)))
+                abandonCall(number, TrebuchetError(.timeout, timeoutMessage(of: call)))
             }
         }
         deadlineTimerTime = .max
         if next != .max { scheduleDeadlineCheck(next) }
     }
 
-    private func lateness(of call: OutboundClientCall) -> String {
+    private func timeoutMessage(of call: OutboundClientCall) -> String {
         let limit = call.isLimit ? " (\(limits.clientCallTimeout), ServerLimits.clientCallTimeout)" : ""
         if call.connection != nil {
             return "\(call.target) had no response from the client before its deadline\(limit)"
@@ -271,7 +271,7 @@ final class ClientActorHost: @unchecked Sendable {
     private func beginGrace() {
         grace = reactor.schedule(after: limits.clientReconnectTime, for: self) { client in
             client.grace = nil
-            client.endUnlessOnItsWay(
+            client.endIfRemoved(
                 "was disconnected for more than \(client.limits.clientReconnectTime) (ServerLimits.clientReconnectTime)"
             )
         }
@@ -285,10 +285,10 @@ final class ClientActorHost: @unchecked Sendable {
 
     private func endIfUnused() {
         guard connection == nil, referenceCount == 0 else { return }
-        endUnlessOnItsWay("is disconnected")
+        endIfRemoved("is disconnected")
     }
 
-    private func endUnlessOnItsWay(_ reason: String) {
+    private func endIfRemoved(_ reason: String) {
         guard !hasEnded, clients.remove(self, attached: attached) else { return }
         invalidateReferences(reason)
     }
@@ -313,7 +313,7 @@ final class ClientActorHost: @unchecked Sendable {
             references.end = error
             return (error, references.byName.values.compactMap(\.object))
         }
-        // An invalid reference uses no resource, so its stake is released.
+        // An invalid reference uses no resource, so its reservation is released.
         for reference in released { reference.reservation.release() }
         deadlineTimer?.cancel()
         grace?.cancel()

@@ -2,7 +2,7 @@ internal import Platform
 internal import Bytes
 internal import WebSockets
 
-/// The quotas of calls to clients, for the server and each party. Taking from them needs no table lookup.
+/// The quotas of calls to clients, for the server and each scope. Taking from them needs no table lookup.
 final class ClientCallQuotas: Sendable {
     let limits: ServerLimits
     let calls: Quota

@@ -41,7 +41,7 @@ struct ConnectionStreams {
     enum Changed {
         case none
         /// Any of the streams may have changed.
-        case perhapsAll
+        case possiblyAll
         case these([StreamSubscription])
     }
 
@@ -52,7 +52,7 @@ struct ConnectionStreams {
         guard let changes, byID.count > Self.fewStreams, changes.count < byID.count else {
             guard changes?.isEmpty != true else { return .none }
             log.checkCount += byID.count
-            return .perhapsAll
+            return .possiblyAll
         }
         log.checkCount += changes.count
         if byRoot == nil { byRoot = Dictionary(grouping: byID.values) { $0.broadcaster.producer.root } }

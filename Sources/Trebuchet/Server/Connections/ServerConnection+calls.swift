@@ -20,9 +20,9 @@ extension ServerConnection {
         guard hasName(message) else { return }
         switch location(of: message) {
         case .ready(let record): invoke(record, message)
-        case .unmade(let type): invoke(type, nil, message)
+        case .inactive(let type): invoke(type, nil, message)
         case .elsewhere(let type): forward(type, message)
-        case .nowhere:
+        case .unknown:
             guard mayPass(message.target, message) else { return }
             fail(message, notExposed(message))
         }

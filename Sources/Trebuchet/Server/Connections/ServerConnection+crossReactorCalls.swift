@@ -223,19 +223,19 @@ extension ServerConnection {
         let now = shard.reactor.now
         var next = UInt64.max
         for batch in crossing.inFlight {
-            var isAnyGivenUp = false
+            var isAnyAbandoned = false
             for index in 0..<batch.count where !batch.isAnswered(index) {
                 let call = batch[index]
                 let deadline = batch.deadline(call)
                 if deadline > now {
                     next = min(next, deadline)
                 } else {
-                    isAnyGivenUp = true
+                    isAnyAbandoned = true
                     abandonCall(index, of: batch, Self.timeout(call))
                 }
             }
             // The tasks of a batch without a timed-out call are left alone: it may have returned and serve other calls.
-            if isAnyGivenUp { batch.cancelTasks() }
+            if isAnyAbandoned { batch.cancelTasks() }
         }
         // A response may have ended the connection.
         if next < .max, isOpen { watch(crossing, until: next) }

@@ -58,7 +58,7 @@ extension ServerConnection {
     /// Returns whether a call or cancellation waits until the reactor knows of the latest owners. It must not precede information
     /// for its streams, nor an earlier call.
     func postpones(_ message: borrowing Message, _ relays: RemoteCallForwarder) -> Bool {
-        guard !isCounted, !relays.isMakingPostponed, shard.hasUnheardOwners || relays.postponed > 0 else {
+        guard !isCounted, !relays.isMakingPostponed, shard.hasPendingOwnerChanges || relays.postponed > 0 else {
             return false
         }
         let owned = OwnedMessage(message)
@@ -181,7 +181,7 @@ extension ServerConnection {
 
     /// Returns whether a client's stream is resumed after a pause: the coordination store was unreachable, so its actor could not be
     /// loaded.
-    func goesOnLater(_ request: StreamRequest, _ call: InFlightCall, _ error: any Error) -> Bool {
+    func resumesLater(_ request: StreamRequest, _ call: InFlightCall, _ error: any Error) -> Bool {
         guard upstream == nil, !isDraining, shard.context.nodes != nil,
             (error as? TrebuchetError)?.code == .unavailable
         else { return false }

@@ -60,7 +60,7 @@ extension ServerConnection {
                 if ActorMoved.mayHaveBegun(error) { return shard.reactor.run { shard.repeatElsewhere(run, name) } }
                 if error is PriorExecution {
                     return shard.reactor.run {
-                        if !hasLookedUp { return shard.askForIt(run, name) }
+                        if !hasLookedUp { return shard.lookUpPriorExecution(run, name) }
                         // The log has no record either by now.
                         shard.recordResponse(run, name, .failure(ServerIdempotencyCache.Memory.forgotten))
                     }
@@ -188,8 +188,8 @@ extension ServerConnection {
         let (record, type): (ActorRecord?, ActorType?) =
             switch location(of: message) {
             case .ready(let record): (record, record.type)
-            case .unmade(let type), .elsewhere(let type): (nil, type)
-            case .nowhere: (nil, nil)
+            case .inactive(let type), .elsewhere(let type): (nil, type)
+            case .unknown: (nil, nil)
             }
         let target = type?.target(message.target)
         guard isGuarded else { return (record, target, nil) }
@@ -305,7 +305,7 @@ extension ServerShard {
     func recordResponse(_ run: InFlightCall, _ name: ServerIdempotencyCache.Memory.Name, _ outcome: CallOutcome) {
         guard run.markAnswered() else {
             // Its deadline has passed: a later repeat gets the result.
-            if case .success = outcome { idempotencyCache.amend(name, answer(of: outcome)) }
+            if case .success = outcome { idempotencyCache.replaceTimeout(name, answer(of: outcome)) }
             return
         }
         run.observedCall?.markEnded()
@@ -331,7 +331,7 @@ extension ServerShard {
     }
 
     /// Repeats a call that a previous owner started and recorded in its store.
-    func askForIt(_ run: InFlightCall, _ name: ServerIdempotencyCache.Memory.Name) {
+    func lookUpPriorExecution(_ run: InFlightCall, _ name: ServerIdempotencyCache.Memory.Name) {
         takeBack(run, name) { $0.repeatCall(name, $1) }
     }
 

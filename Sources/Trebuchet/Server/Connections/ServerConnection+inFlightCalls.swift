@@ -142,7 +142,7 @@ extension ServerConnection {
             call.isAtWork = true
             completion.onEnd { [shard] in shard.reactor.execute { self.didWork(call) } }
         }
-        if call.isAtWork { call.isOutlived = true }
+        if call.isAtWork { call.isAnsweredEarly = true }
         if let answer = call.answer {
             call.answer = nil
             answer.drop()
@@ -150,19 +150,19 @@ extension ServerConnection {
         }
         shard.counts.count(.callsEnded)
         guard !call.isInTransit else {
-            if !call.isOutlived { didArrive(call) }
+            if !call.isAnsweredEarly { didArrive(call) }
             return
         }
         load.count -= 1
         load.bytes -= call.byteCount
-        if call.isOutlived { load.answered += 1 } else { memory?.release(call.byteCount) }
+        if call.isAnsweredEarly { load.answered += 1 } else { memory?.release(call.byteCount) }
     }
 
     /// Notes that the work for a call has ended.
     func didWork(_ call: InFlightCall) {
         call.isAtWork = false
-        guard call.isOutlived else { return }
-        call.isOutlived = false
+        guard call.isAnsweredEarly else { return }
+        call.isAnsweredEarly = false
         guard !call.isInTransit else { return didArrive(call) }
         load.answered -= 1
         memory?.release(call.byteCount)

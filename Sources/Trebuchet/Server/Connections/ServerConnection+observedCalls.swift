@@ -202,7 +202,7 @@ extension ServerConnection {
     /// Returns what the client receives of an error of a call or stream.
     func failure(_ error: any Error, of what: String) -> CallFailure {
         let failure = CallFailure(error, of: what, coder: shard.coder(writing: dates), shard.context.disclosure)
-            .fitting(Int(largestMessage))
+            .truncated(Int(largestMessage))
         if !isServer { shard.counts.count(.error(failure.code.rawValue)) }
         return failure
     }

@@ -61,7 +61,7 @@ extension ServerConnection: CallQueueOwner {
         respond(to: call, outcome)
     }
 
-    func didHold(_ call: borrowing QueuedCall) { queued -= 1 }
+    func didWaitForCommit(_ call: borrowing QueuedCall) { queued -= 1 }
 
     func respond(to call: borrowing QueuedCall, _ outcome: CallOutcome) {
         call.record.actorInstance.removeUser()

@@ -65,11 +65,11 @@ extension ServerConnection {
 
     /// Returns `hasUnrequestedStreams` as a closure for many responses.
     fileprivate func makeUnrequestedStreamsCheck() -> (ResponseBarrier) -> Bool {
-        var unmade: Set<ActorName>?
+        var awaitedActors: Set<ActorName>?
         return { answer in
             guard case .of(let actor) = answer.awaited else { return self.hasUnrequestedStreams(answer.awaited) }
-            let actors = unmade ?? Set(self.running.values.lazy.compactMap(\.streamedActor))
-            unmade = actors
+            let actors = awaitedActors ?? Set(self.running.values.lazy.compactMap(\.streamedActor))
+            awaitedActors = actors
             return actors.contains(actor) || self.forwarder?.awaits(actor) == true
         }
     }
@@ -152,8 +152,8 @@ extension ServerShard {
         guard let queue = responseBarriers[number], !connection.isOpen || connection.startedStreamsAreCurrent else {
             return
         }
-        let isToCome = connection.makeUnrequestedStreamsCheck()
-        for answer in queue.removeReady(where: { !connection.isOpen || !isToCome($0) }) { answer.sendResponse() }
+        let isExpected = connection.makeUnrequestedStreamsCheck()
+        for answer in queue.removeReady(where: { !connection.isOpen || !isExpected($0) }) { answer.sendResponse() }
     }
 }
 

@@ -34,9 +34,9 @@ extension ServerConnection {
             let (record, type): (ActorRecord?, ActorType)
             switch location(of: message) {
             case .ready(let found): (record, type) = (found, found.type)
-            case .unmade(let unmade): (record, type) = (nil, unmade)
+            case .inactive(let inactive): (record, type) = (nil, inactive)
             case .elsewhere(let type): return forward(type, message)
-            case .nowhere:
+            case .unknown:
                 if isGuarded, let refusal = refusal(of: message.target, message.actorName) { throw refusal }
                 throw notExposed(message)
             }
@@ -150,7 +150,7 @@ extension ServerConnection {
             switch outcome {
             case .failure(let error):
                 if ActorMoved.isIt(error), self.forwardMovedStream(request, call) { return }
-                if self.goesOnLater(request, call, error) { return }
+                if self.resumesLater(request, call, error) { return }
                 self.finish(call, .failure(error))
             case .success(let record):
                 self.withdraw(call)

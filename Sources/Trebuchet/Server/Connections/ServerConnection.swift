@@ -19,7 +19,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     private(set) var isOpen = true
     private var drainState = DrainState.none
     private var hasBlockedStreams = false
-    private var wasGreeted = false
+    private var wasIntroduced = false
     /// Indicates whether responses of its calls are recorded.
     var recordsResponses = false
     private var malformedInRow: UInt16 = 0
@@ -200,7 +200,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     private func sendHello(_ message: borrowing Message) throws(EnvelopeError) {
         let client = message.envelope.pointee.client
         let isNewHost = clientActorHost == nil && !client.isAbsent
-        if wasGreeted, !isNewHost, shard.limits.hasRates, let refusal = rateRefusal(of: "hello") {
+        if wasIntroduced, !isNewHost, shard.limits.hasRates, let refusal = rateRefusal(of: "hello") {
             return link.send {
                 EnvelopeWriter.error(
                     code: .rateLimited, message: refusal.message,
@@ -208,7 +208,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
             }
         }
         if !client.isAbsent { try host(message.text(client)) }
-        wasGreeted = true
+        wasIntroduced = true
         let ping = shard.limits.pingInterval.map { Int($0.nanoseconds / 1_000_000) }
         link.send {
             EnvelopeWriter.hello(
@@ -260,7 +260,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         if upstream != nil { shard.catchUpFeeds() }
         switch streams.changed(in: &shard.states.changes) {
         case .none: return
-        case .perhapsAll: for subscription in streams.values { catchUp(subscription) }
+        case .possiblyAll: for subscription in streams.values { catchUp(subscription) }
         case .these(let changed): for subscription in changed { catchUp(subscription) }
         }
     }

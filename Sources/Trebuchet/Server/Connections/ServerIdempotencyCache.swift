@@ -14,7 +14,7 @@ final class ServerIdempotencyCache: Sendable {
     }
 
     /// The number of expired responses removed while the lock is held once.
-    private static let forgottenAtOnce = 1_000
+    private static let evictionBatch = 1_000
 
     // Times are those of a reactor's clock; all reactors share one clock.
     let names: CallSessionRegistry
@@ -61,8 +61,8 @@ final class ServerIdempotencyCache: Sendable {
         cache(of: name.connection).memory.withLock { $0.recordResponse(name, answer, at: now) }
     }
 
-    func amend(_ name: Memory.Name, _ answer: Memory.Response) {
-        cache(of: name.connection).memory.withLock { $0.amend(name, answer) }
+    func replaceTimeout(_ name: Memory.Name, _ answer: Memory.Response) {
+        cache(of: name.connection).memory.withLock { $0.replaceTimeout(name, answer) }
     }
 
     func withdraw(_ name: Memory.Name) -> [DuplicateCallWaiter] {
@@ -76,7 +76,7 @@ final class ServerIdempotencyCache: Sendable {
     /// Removes expired responses, a limited number at a time. Returns the time until the next removal; nil when none is left.
     func removeExpired(at now: UInt64) -> Duration? {
         let waits = caches.compactMap { part in
-            part.memory.withLock { $0.removeExpired(at: now, atMost: Self.forgottenAtOnce) }
+            part.memory.withLock { $0.removeExpired(at: now, atMost: Self.evictionBatch) }
         }
         // Not at once, since waiting work comes first, and not for each response separately.
         return waits.min().map { max(.nanoseconds(Int64(clamping: $0)), min(time, .milliseconds(10))) }

@@ -50,22 +50,22 @@ extension ServerShard {
     }
 
     /// Indicates whether a response or a node waits for the current versions of streams.
-    var isAwaited: Bool { !responseBarriers.isEmpty || feeds.contains { $0.hasUnshown } }
+    var isAwaited: Bool { !responseBarriers.isEmpty || feeds.contains { $0.hasUnsentStarts } }
 
     /// Sends other nodes the changes of this reactor's actors, before the responses of the calls that made them.
     func catchUpFeeds() { for feeds in feeds { feeds.catchUp() } }
 
     /// Executes a notice about an owner on the reactor. May be called on any thread.
-    func deliverNotice(_ news: @escaping @Sendable () -> Void) {
-        ownerNews.willSend()
+    func deliverNotice(_ notice: @escaping @Sendable () -> Void) {
+        ownerChanges.willSend()
         reactor.execute {
-            self.ownerNews.didHandle()
-            news()
+            self.ownerChanges.didHandle()
+            notice()
         }
     }
 
     /// Indicates whether there is an owner that this turn of the reactor does not know of. It may be this node itself.
-    var hasUnheardOwners: Bool { ownerNews.arePending }
+    var hasPendingOwnerChanges: Bool { ownerChanges.arePending }
 
     /// Informs the connections of a slot's new owner, before the previous owner reports the change.
     func ownerDidChange(of slot: ClusterSlot, to node: ClusterNode, isHere: Bool) {

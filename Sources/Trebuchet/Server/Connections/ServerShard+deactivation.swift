@@ -38,7 +38,7 @@ extension ServerShard {
     private func checkIdleActors(_ rest: Int) {
         guard rest > 0 else { return }
         let now = context.idleClock.now(on: reactor)
-        for record in idleWatch.rested(of: min(rest, Self.batch), at: now) { deactivateActor(record) }
+        for record in idleWatch.removeIdle(of: min(rest, Self.batch), at: now) { deactivateActor(record) }
         guard rest > Self.batch else { return }
         reactor.execute { [weak self] in self?.checkIdleActors(rest - Self.batch) }
     }
@@ -62,8 +62,8 @@ extension ServerShard {
     private func logRetention(of record: ActorRecord) {
         let (log, type, name) = (context.log, record.type, record.name)
         guard let policy = record.idle, !policy.discards else { return }
-        record.checkIdle(discarding: true) { wouldGo in
-            guard wouldGo, type.isFirstRetained else { return }
+        record.checkIdle(discarding: true) { mayDeactivate in
+            guard mayDeactivate, type.isFirstRetained else { return }
             log(
                 "actor '\(name)' (\(type.name)) was idle for \(policy.time) and cannot be deactivated: it has changed state "
                     + "that is not persisted; persist the state, or expose the type with discarding: true")

@@ -60,7 +60,7 @@ final class ServerShard: @unchecked Sendable {
     /// Responses that wait for streams, by the numbers of their connections.
     var responseBarriers: [UInt64: ResponseBarrierQueue] = [:]
     /// Notices about owners, at a node of a cluster.
-    let ownerNews = OwnershipChangeCounter()
+    let ownerChanges = OwnershipChangeCounter()
     /// Streams of actors of this reactor that other nodes receive for their clients; one object for each node connection.
     var feeds: [SharedStreamPublisher] = []
     /// The number of connections that are not of this node's clients: the server's own, and those of clients at other nodes.
@@ -191,7 +191,7 @@ final class ServerShard: @unchecked Sendable {
             retainActor(record, as: name)
             return .ready(record)
         }
-        return directory.type(of: name).map { .unmade($0) } ?? .nowhere
+        return directory.type(of: name).map { .inactive($0) } ?? .unknown
     }
 
     /// Activates the actor of a name, and calls `resume` on this reactor with its record, after earlier calls for the same name.
@@ -289,10 +289,10 @@ final class ServerShard: @unchecked Sendable {
 enum ActorLocation {
     case ready(ActorRecord)
     /// An actor that the first call activates.
-    case unmade(ActorType)
+    case inactive(ActorType)
     /// An actor that lives on another node.
     case elsewhere(ActorType)
-    case nowhere
+    case unknown
 }
 
 /// The state that all reactors of a server share.

@@ -33,7 +33,7 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
     private var streams = ConnectionStreams()
     private var actors: [[UInt8]: ActorName] = [:]
     /// Streams whose initial catch-up is incomplete; the value says whether the node needs the whole value.
-    private var unshown: [[UInt8]: Bool] = [:]
+    private var unsentStarts: [[UInt8]: Bool] = [:]
     private var isShowing = false
     /// The deliveries that are sent next, in any order, and do not grow; and the changes since they began. So no stream, however
     /// often it changes, delays other streams or responses.
@@ -80,7 +80,7 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
         window.send(SharedStreamMessage.bytes(.started, number, answer))
         let name = Self.name(number)
         actors[name] = ActorName(request.actor)
-        unshown[name] = request.isFresh && source.kind == .state && start > 0
+        unsentStarts[name] = request.isFresh && source.kind == .state && start > 0
         shard.states.subscribe(to: source) { broadcaster in
             let made = StreamSubscription(
                 streamID: name, broadcaster: broadcaster, subscriber: self, isFiltered: false)
@@ -103,11 +103,11 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
     private func removeStream(_ subscription: StreamSubscription) {
         streams[subscription.streamID] = nil
         actors[subscription.streamID] = nil
-        unshown[subscription.streamID] = nil
+        unsentStarts[subscription.streamID] = nil
         guard currentBacklog != nil else { return }
         currentBacklog?.versions[subscription.streamID] = nil
         nextBacklog?.versions[subscription.streamID] = nil
-        dropWhatWasSent()
+        removeSent()
     }
 
     /// Ends all feeds: the node connection is closed.
@@ -115,9 +115,11 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
         isOpen = false
         shard.feeds.removeAll { $0 === self }
         let all = Array(streams.values)
-        (streams, actors, unshown) = (ConnectionStreams(), [:], [:])
+        (streams, actors, unsentStarts) = (ConnectionStreams(), [:], [:])
         for subscription in all { subscription.broadcaster.remove(subscription, isLost: true) }
-        for owed in [currentBacklog, nextBacklog] { if let owed { pendingDeliveries.endDelivery(owed.number) } }
+        for backlog in [currentBacklog, nextBacklog] {
+            if let backlog { pendingDeliveries.endDelivery(backlog.number) }
+        }
         (currentBacklog, nextBacklog) = (nil, nil)
     }
 
@@ -167,7 +169,7 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
         shard.states.callDidEnd()
         switch streams.changed(in: &shard.states.changes) {
         case .none: return
-        case .perhapsAll: for subscription in streams.values { catchUp(subscription) }
+        case .possiblyAll: for subscription in streams.values { catchUp(subscription) }
         case .these(let changed): for subscription in changed { catchUp(subscription) }
         }
     }
@@ -181,8 +183,8 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
     func linkDidBecomeWritable() {
         // Each stream gets one message, even when faster streams have filled the window: they would fill it again.
         hasTurn = true
-        for owed in [currentBacklog, nextBacklog] {
-            for name in (owed?.versions ?? [:]).keys {
+        for backlog in [currentBacklog, nextBacklog] {
+            for name in (backlog?.versions ?? [:]).keys {
                 guard isWritable else { break }
                 if let subscription = streams[name] { catchUp(subscription) }
             }
@@ -198,10 +200,10 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
         let (name, sent) = (subscription.streamID, subscription.sent)
         if let version = currentBacklog?.versions[name], version <= sent { currentBacklog?.versions[name] = nil }
         if let version = nextBacklog?.versions[name], version <= sent { nextBacklog?.versions[name] = nil }
-        dropWhatWasSent()
+        removeSent()
     }
 
-    private func dropWhatWasSent() {
+    private func removeSent() {
         while let first = currentBacklog, first.versions.isEmpty {
             pendingDeliveries.endDelivery(first.number)
             (currentBacklog, nextBacklog) = (nextBacklog, nil)
@@ -214,7 +216,7 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
     var countsDeliveries: Bool { false }
     var isWritable: Bool { window.isOpen || hasTurn }
     /// Indicates whether the initial catch-up of a stream is incomplete at the other node.
-    var hasUnshown: Bool { !unshown.isEmpty }
+    var hasUnsentStarts: Bool { !unsentStarts.isEmpty }
     // One subscriber of a stream is queried on behalf of all.
     var isAwaited: Bool { shard.isAwaited }
     func inOneWrite(_ body: () -> Void) { body() }
@@ -249,11 +251,11 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
     }
 
     func streamDidCatchUp() {
-        guard !isShowing, !unshown.isEmpty else { return }
+        guard !isShowing, !unsentStarts.isEmpty else { return }
         // A synchronous result of a request calls this method again.
         isShowing = true
         defer { isShowing = false }
-        for (name, wantsWhole) in unshown {
+        for (name, wantsWhole) in unsentStarts {
             guard isWritable else { return }
             if let subscription = streams[name] { reportCatchUp(of: subscription, wantsWhole) }
         }
@@ -274,7 +276,7 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
             guard hasAll(subscription), let whole = broadcaster.snapshotBytes(for: subscription) else { return }
             send(.snapshot, subscription, whole)
         }
-        unshown[subscription.streamID] = nil
+        unsentStarts[subscription.streamID] = nil
         window.send(SharedStreamMessage.bytes(.caughtUp, Self.number(subscription.streamID)))
         hasTurn = false
     }

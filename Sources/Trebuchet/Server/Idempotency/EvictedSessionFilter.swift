@@ -21,7 +21,7 @@ struct EvictedSessionFilter {
         /// Places for the greatest numbers of other scopes.
         var slots = 65_536
         /// The minimum number of removed names that are recognized.
-        var sketched = 131_072
+        var filterCapacity = 131_072
     }
 
     private struct Entry {
@@ -64,7 +64,7 @@ struct EvictedSessionFilter {
 
     init(_ limits: Limits = Limits()) {
         self.limits = limits
-        last = ApproximateNameFilter(atLeast: limits.sketched)
+        last = ApproximateNameFilter(atLeast: limits.filterCapacity)
     }
 
     var count: Int { entries.count }

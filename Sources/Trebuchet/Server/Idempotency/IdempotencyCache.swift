@@ -111,7 +111,7 @@ struct IdempotencyCache<Call> {
     private static var entryBytes: Int { 256 }
 
     /// The number of expired responses removed by each call, so that none is delayed by many.
-    private static var forgottenAtOnce: Int { 16 }
+    private static var evictionBatch: Int { 16 }
 
     private let limits: Limits
     private let shares: IdempotencyQuotas
@@ -170,7 +170,7 @@ struct IdempotencyCache<Call> {
 
     /// Returns the outcome of a call that must not run; nil when it has never started.
     mutating func join(_ name: Name, _ request: Request, _ call: Call, at now: UInt64) -> Outcome? {
-        removeExpired(at: now, atMost: Self.forgottenAtOnce)
+        removeExpired(at: now, atMost: Self.evictionBatch)
         guard let connection = connections[name.connection] else {
             // The local number of another node's connection says nothing about its start.
             let mayHaveBeen = request.isRepeat && name.carried == nil && name.connection.number <= forgottenNumber
@@ -205,7 +205,7 @@ struct IdempotencyCache<Call> {
         guard let connection = connections[name.connection], let entry = connection.entries[name.number],
             case .runs(let calls) = entry.state
         else { return [] }
-        var kept = answer
+        var stored = answer
         var size = Self.size(answer)
         let most = most(of: entry.author).answerBytes
         let full =
@@ -214,10 +214,10 @@ struct IdempotencyCache<Call> {
             : entry.author.holding.reserveBytes(size)
         if let full {
             let text = "the call was executed, but its response was too large to record (ServerLimits.\(full.setting))"
-            kept = .failure(TrebuchetError(.unknownOutcome, text))
+            stored = .failure(TrebuchetError(.unknownOutcome, text))
             size = 0
         }
-        connection.entries[name.number]?.state = .answered(kept)
+        connection.entries[name.number]?.state = .answered(stored)
         connection.entries[name.number]?.bytes += size
         connection.bytes += size
         bytes += size
@@ -226,7 +226,7 @@ struct IdempotencyCache<Call> {
     }
 
     /// Replaces the timeout error of a call by its late result, where there is room.
-    mutating func amend(_ name: Name, _ answer: Response) {
+    mutating func replaceTimeout(_ name: Name, _ answer: Response) {
         guard let connection = connections[name.connection], let entry = connection.entries[name.number],
             case .answered(.failure) = entry.state
         else { return }

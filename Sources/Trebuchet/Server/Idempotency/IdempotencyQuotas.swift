@@ -22,7 +22,7 @@ final class IdempotencyQuotas: Sendable {
     }
 
     /// The number of principals and hosts with recorded responses.
-    var partyCount: (principals: Int, hosts: Int) { (principals.count, hosts.count) }
+    var scopeCount: (principals: Int, hosts: Int) { (principals.count, hosts.count) }
 }
 
 /// The quotas that the responses of one connection use, besides the connection's own.

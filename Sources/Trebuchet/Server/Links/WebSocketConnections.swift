@@ -34,7 +34,7 @@ enum WebSocketConnections {
         let origins = try OriginRule(access.origins)
         let proxies = try TrustedProxies(access.trustedProxies.sorted())
         let refusals = RejectionLog(parts.plainLog)
-        let scarcities = RejectionLog(parts.plainLog)
+        let exhaustionLog = RejectionLog(parts.plainLog)
         return try WebSocketServer(
             host: host, port: port, reactors: ReactorGroup(shards.map(\.reactor)),
             subprotocols: [ProtocolVersion.subprotocol], limits: webSocket, tls: tls,
@@ -58,9 +58,9 @@ enum WebSocketConnections {
                 }
                 if !RejectionLog.isCommon(response.status) { refusals.logRejection(response, from: address) }
             }, reservedDescriptors: Listener.descriptorsForOthers + shards.count,
-            onScarcity: { [events = parts.events] in
+            onDescriptorExhaustion: { [events = parts.events] in
                 events.countRejection(limit: Self.openFiles)
-                scarcities.logLine("new connections wait: the process has no free file descriptors (ulimit -n)")
+                exhaustionLog.logLine("new connections wait: the process has no free file descriptors (ulimit -n)")
                 if events.isEnabled(for: .limits) { events.emit(.limitReached(setting: Self.openFiles, nil)) }
             })
     }

@@ -2,7 +2,7 @@ internal import Platform
 internal import Synchronization
 internal import WebSockets
 
-/// A resource with a limit for the server and a quota for each party.
+/// A resource with a limit for the server and a quota for each scope.
 enum SharedResource: Int, CaseIterable, Sendable {
     case connections, streams, filters, actorsOnDemand, clientActors
 
@@ -27,7 +27,7 @@ enum SharedResource: Int, CaseIterable, Sendable {
     }
 }
 
-/// The parties of a connection that have quotas: the connection, its principal if it has one, its host and its network. Loopback
+/// The scopes of a connection that have quotas: the connection, its principal if it has one, its host and its network. Loopback
 /// is no host, since a proxy may represent many clients.
 struct QuotaScopes: Sendable {
     /// The number of the connection; nil for the server itself.
@@ -38,10 +38,10 @@ struct QuotaScopes: Sendable {
     /// The server's actors, whose use counts for the server only.
     static let server = QuotaScopes(connection: nil, principal: nil, host: nil)
 
-    /// All parties, the narrowest first.
+    /// All scopes, the narrowest first.
     var all: [QuotaScope] { (connection.map { [.connection($0)] } ?? []) + wider }
 
-    /// All parties except the connection, including the server.
+    /// All scopes except the connection, including the server.
     var beyondConnection: [QuotaScope] { wider + [.server] }
 
     private var wider: [QuotaScope] {
@@ -55,9 +55,9 @@ struct QuotaScopes: Sendable {
     }
 }
 
-/// Counts the use of resources by party. Too slow for every call.
+/// Counts the use of resources by scope. Too slow for every call.
 final class QuotaLedger: Sendable {
-    /// A resource and the party that uses it.
+    /// A resource and the scope that uses it.
     private struct Entry: Hashable {
         let resource: SharedResource
         let scope: QuotaScope
@@ -72,7 +72,7 @@ final class QuotaLedger: Sendable {
         self.events = events
     }
 
-    /// Counts one more use until the stake is released or freed. Throws `rateLimited` with the name of the limit if a party has
+    /// Counts one more use until the reservation is released or freed. Throws `rateLimited` with the name of the limit if a scope has
     /// reached it.
     func reserve(_ resource: SharedResource, for scopes: QuotaScopes) throws(TrebuchetError) -> QuotaReservation {
         try reserve(resource, for: scopes.all + [.server])
@@ -108,7 +108,7 @@ final class QuotaLedger: Sendable {
         }
     }
 
-    /// Moves existing uses to other parties. It checks no limit, since the uses exist already.
+    /// Moves existing uses to other scopes. It checks no limit, since the uses exist already.
     func move(_ resource: SharedResource, _ count: Int, from old: [QuotaScope], to new: [QuotaScope]) {
         guard count > 0 else { return }
         counts.withLock { counts in
@@ -134,7 +134,7 @@ final class QuotaLedger: Sendable {
     /// Whether no resource is in use.
     var isEmpty: Bool { counts.withLock { $0.isEmpty } }
 
-    /// Returns the number of uses by all parties.
+    /// Returns the number of uses by all scopes.
     func count(_ resource: SharedResource) -> Int {
         counts.withLock { $0[Entry(resource: resource, scope: .server), default: 0] }
     }

@@ -9,7 +9,7 @@ extension ServerLimits {
             clientActorsPerClient: clientActorsPerClient, clientAnswerSize: clientResponseSize)
     }
 
-    /// Returns how much of a resource a party may use, and the name of that setting.
+    /// Returns how much of a resource a scope may use, and the name of that setting.
     func share(of resource: SharedResource, _ scope: QuotaScope) -> (limit: Int, setting: String) {
         if case .network = scope {
             let (limit, setting) = share(of: resource, .host(0))

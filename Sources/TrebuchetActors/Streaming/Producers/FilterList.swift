@@ -91,7 +91,7 @@ package final class FilterList: Sendable {
     }
 
     /// Passes a version to filters. In the actor's isolation.
-    func feed(_ version: FilterableVersion, to fed: [FilteredSource]) {
+    func feed(_ version: FilterableVersion, to matching: [FilteredSource]) {
         let pointers = state.withLock { state in
             let pointers =
                 state.pointers ?? PointerSet(state.filters.lazy.flatMap { FilterEvaluation.pointers(of: $0.filter) })
@@ -99,14 +99,14 @@ package final class FilterList: Sendable {
             return pointers
         }
         version.find(pointers)
-        var room = room(besides: version)
-        for filter in fed { filter.receiveVersion(version, room: &room) }
+        var room = room(excluding: version)
+        for filter in matching { filter.receiveVersion(version, room: &room) }
     }
 
     /// Passes a version to one filter with a new subscriber. The cost is that of the needed part.
     func passVersion(_ version: FilterableVersion, to filter: FilteredSource, at pointer: String) -> Bool {
         let needed = version.cost(at: pointer)
-        var room = needed <= Self.smallPart ? needed : room(besides: version)
+        var room = needed <= Self.smallPart ? needed : room(excluding: version)
         guard needed <= room else {
             endForRoom(filter)
             return false
@@ -119,14 +119,14 @@ package final class FilterList: Sendable {
     private static let smallPart = 4 << 10
 
     /// Returns the number of bytes that filters may still hold, after the filters above the limit have ended.
-    private func room(besides newest: FilterableVersion) -> Int {
+    private func room(excluding newest: FilterableVersion) -> Int {
         let (filters, limit) = state.withLock { ($0.filters, $0.byteLimit) }
-        return limit - newest.ownBytes - makeRoom(within: limit - newest.ownBytes, besides: newest, filters)
+        return limit - newest.ownBytes - makeRoom(within: limit - newest.ownBytes, excluding: newest, filters)
     }
 
     /// Ends filters whose readers have not received older versions, until the bytes held for them are within the limit. Returns
     /// the remaining number of bytes.
-    private func makeRoom(within limit: Int, besides newest: FilterableVersion, _ filters: [FilteredSource]) -> Int {
+    private func makeRoom(within limit: Int, excluding newest: FilterableVersion, _ filters: [FilteredSource]) -> Int {
         var users: [ObjectIdentifier: Int] = [:]
         var retained: [(filter: FilteredSource, text: SharedBytes, sequence: UInt64)] = []
         var bytes = 0

@@ -69,14 +69,14 @@ package final class RemoteStreamReplica: StreamProducer, @unchecked Sendable {
     ///
     /// - Returns: false if it does not continue the local state, which is then invalid.
     package func receiveMessage(_ sequence: UInt64, _ suffix: UnsafeRawBufferPointer) -> Bool {
-        var isGood = true
+        var isValid = true
         lock.run {
             guard ending == nil else { return }
-            guard let update = update(sequence, suffix) else { return isGood = false }
+            guard let update = update(sequence, suffix) else { return isValid = false }
             recent.append(update)
             broadcast(.update(update))
         }
-        return isGood
+        return isValid
     }
 
     /// Receives the whole value of the newest version, which came as a delta.
@@ -102,7 +102,7 @@ package final class RemoteStreamReplica: StreamProducer, @unchecked Sendable {
         let size = base?.snapshotByteCount ?? 0
         var whole: SharedBytes?
         if base != nil, patches.count > Self.maximumPatches || patchBytes > max(size, Self.minimumPatchBytes) {
-            whole = folded(sequence)
+            whole = mergedValue(sequence)
             guard whole != nil else { return nil }
         }
         let update = StateUpdate(
@@ -169,7 +169,7 @@ package final class RemoteStreamReplica: StreamProducer, @unchecked Sendable {
     }
 
     override func sendSnapshot(to broadcaster: Broadcaster) {
-        if recent.newest?.current == nil, !patches.isEmpty, let whole = folded(recent.position) {
+        if recent.newest?.current == nil, !patches.isEmpty, let whole = mergedValue(recent.position) {
             storeSnapshot(whole, of: recent.position)
         }
         guard let newest = recent.newest else { return }
@@ -193,7 +193,7 @@ package final class RemoteStreamReplica: StreamProducer, @unchecked Sendable {
     }
 
     /// Returns the last whole value with all deltas since then; nil if they do not fit.
-    private func folded(_ sequence: UInt64) -> SharedBytes? {
+    private func mergedValue(_ sequence: UInt64) -> SharedBytes? {
         guard let base, let data = base.data else { return nil }
         // Concatenating the operations of patches gives one patch.
         var all: [UInt8] = [UInt8(ascii: "[")]

@@ -14,18 +14,18 @@ extension StateSource {
     }
 
     /// Returns a closure that passes the current version to filters; nil without filters.
-    func feeding(_ filters: [FilteredSource]) -> (() -> Void)? {
+    func makeFilterUpdate(_ filters: [FilteredSource]) -> (() -> Void)? {
         guard !filters.isEmpty else { return nil }
         let list = self.filters
         let feeds = [DateEncoding.milliseconds, .wholeSeconds].compactMap { dates -> (() -> Void)? in
-            let fed = filters.filter { $0.dates == dates }
-            guard !fed.isEmpty else { return nil }
+            let matching = filters.filter { $0.dates == dates }
+            guard !matching.isEmpty else { return nil }
             do {
                 guard let current = try filterable(dates) else { return nil }
-                return { list.feed(current, to: fed) }
+                return { list.feed(current, to: matching) }
             } catch {
                 let error = unencodable(error)
-                return { for filter in fed { filter.fail(error) } }
+                return { for filter in matching { filter.fail(error) } }
             }
         }
         return { for feed in feeds { feed() } }

@@ -98,7 +98,7 @@ final class StateSource: StreamProducer, @unchecked Sendable {
         guard !broadcasters.isEmpty || isRetained else {
             // A state that records its changes continues to do so; a client that resumes receives those it missed.
             if takeChanges == nil { recent.discardVersions() } else { recent.newest = recent.newest?.withoutSnapshot }
-            guard let feed = feeding(filters) else {
+            guard let feed = makeFilterUpdate(filters) else {
                 isIdle = filters.isEmpty
                 return 0
             }
@@ -109,7 +109,7 @@ final class StateSource: StreamProducer, @unchecked Sendable {
         let event = update()
         for broadcaster in broadcasters { broadcaster.send(event) }
         // After the update for other subscribers, whose text the filters reuse.
-        feeding(filters)?()
+        makeFilterUpdate(filters)?()
         guard case .update(let update) = event else { return 0 }
         return max(update.byteCount, EncodeBudget.minimumPerUpdate)
     }

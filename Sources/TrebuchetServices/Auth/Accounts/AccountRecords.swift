@@ -93,19 +93,19 @@ struct AccountRecords: Sendable {
     /// The namespace of all records in the store.
     static let namespace = "auth"
 
-    private let shelf: any AccountStorage
+    private let storage: any AccountStorage
     private let report: @Sendable (String) -> Void
 
     init(_ store: any StateStore, report: @escaping @Sendable (String) -> Void) {
         self.init(at: StoreAccountStorage(store: store), report: report)
     }
 
-    init(at shelf: any AccountStorage, report: @escaping @Sendable (String) -> Void) {
-        self.shelf = shelf
+    init(at storage: any AccountStorage, report: @escaping @Sendable (String) -> Void) {
+        self.storage = storage
         self.report = report
     }
 
-    var isShared: Bool { shelf.isShared }
+    var isShared: Bool { storage.isShared }
 
     func account(_ id: String) async throws(AuthError) -> Account? { try await versionedAccount(id).record }
 
@@ -177,7 +177,7 @@ struct AccountRecords: Sendable {
     @discardableResult
     func write(_ changes: Changes, expecting expected: [String: UInt64] = [:]) async throws(AuthError) -> UInt64? {
         do {
-            return try await shelf.write(changes, expecting: expected)
+            return try await storage.write(changes, expecting: expected)
         } catch {
             throw unavailable(error)
         }
@@ -224,7 +224,7 @@ struct AccountRecords: Sendable {
     ) async throws(AuthError) -> [Versioned<Record>] {
         let page: [(name: String, value: AccountStorageValue)]
         do {
-            page = try await shelf.page(prefix, after: after.map { prefix + $0 }, limit: limit)
+            page = try await storage.page(prefix, after: after.map { prefix + $0 }, limit: limit)
         } catch {
             throw unavailable(error)
         }
@@ -269,7 +269,7 @@ struct AccountRecords: Sendable {
 
     private func values(_ names: [String]) async throws(AuthError) -> [AccountStorageValue?] {
         do {
-            return try await shelf.values(names)
+            return try await storage.values(names)
         } catch {
             throw unavailable(error)
         }

@@ -10,11 +10,11 @@ extension Accounts {
     func consumeRate(_ operation: AuthRates<CallerHost?>.Operation, _ connection: CallerConnection)
         async throws(AuthError)
     {
-        let (asker, host) = (connection.asker, connection.host)
-        guard let shared else { return try rates.consume(operation, asker, at: uptime()) }
+        let (requester, host) = (connection.requester, connection.host)
+        guard let shared else { return try rates.consume(operation, requester, at: uptime()) }
         // This node also counts what the shared rates have admitted here, so that a flood asks the coordination store little.
         let local: AuthRates<CallerHost?>.Operation = if case .code = operation { .code(for: nil) } else { operation }
-        try rates.check(local, asker, at: uptime())
+        try rates.check(local, requester, at: uptime())
         let attempts = consumptions("attempts", host, limits.attemptsPerHost)
         let taken: [RateConsumption] =
             switch operation {
@@ -27,12 +27,12 @@ extension Accounts {
             case .renewal: consumptions("renewals", host, limits.renewalsPerHost)
             }
         try await shared.consumeRates(taken)
-        rates.record(local, asker, at: uptime())
+        rates.record(local, requester, at: uptime())
     }
 
     /// Restores the rate of an address after a correct code: its user reads the mail and may request codes as at first.
     func usedCode(for address: String, _ connection: CallerConnection) async {
-        guard let shared else { return rates.usedCode(for: address, connection.asker) }
+        guard let shared else { return rates.usedCode(for: address, connection.requester) }
         for rate in consumptions("places", connection.host, of: address, limits.codesPerAddress) {
             await shared.restore(rate.key)
         }
@@ -71,7 +71,7 @@ extension Accounts {
         let now = now()
         let until = now + limits.codeLifetime.wholeMilliseconds
         let tries = limits.codeAttempts
-        try await shared.change(codesOf: hidden(name), lasting: limits.codeLifetime) { codes in
+        try await shared.change(codesOf: hidden(name), lifetime: limits.codeLifetime) { codes in
             codes.removeExpired(at: now)
             codes.addCode(digest, from: Self.name(host), until: until, tries: tries)
         }
@@ -86,7 +86,7 @@ extension Accounts {
     }
 
     private func removeShared(_ digest: [UInt8], for name: String, from host: CallerHost?) async throws(AuthError) {
-        try await shared?.change(codesOf: hidden(name), lasting: limits.codeLifetime) {
+        try await shared?.change(codesOf: hidden(name), lifetime: limits.codeLifetime) {
             $0.remove(digest, from: Self.name(host))
         }
     }
@@ -95,7 +95,7 @@ extension Accounts {
     func consumeCode(_ digest: [UInt8], for name: String, from host: CallerHost?) async throws(AuthError) {
         guard let shared else { return try codes.consumeCode(digest, for: name, from: host, at: uptime()) }
         let now = now()
-        try await shared.change(codesOf: hidden(name), lasting: limits.codeLifetime) { codes throws(AuthError) in
+        try await shared.change(codesOf: hidden(name), lifetime: limits.codeLifetime) { codes throws(AuthError) in
             try codes.consumeCode(digest, from: Self.name(host), at: now)
         }
         codes.remove(digest, for: name, from: host)

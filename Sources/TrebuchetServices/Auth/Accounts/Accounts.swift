@@ -29,7 +29,7 @@ public actor Accounts {
     nonisolated let connections: SessionConnections
     /// The state that the nodes share; nil at a single server.
     let shared: SharedAccounts?
-    private let newsWatch: SessionChangeSubscription?
+    private let changeSubscription: SessionChangeSubscription?
 
     /// Serializes changes where this object is the only writer.
     private let transaction = AsyncBinarySemaphore()
@@ -132,13 +132,14 @@ public actor Accounts {
     }
 
     private init(
-        at shelf: any AccountStorage, shared: SharedAccounts?, mailer: any MagicCodeMailer, providers: [OpenIDProvider],
+        at storage: any AccountStorage, shared: SharedAccounts?, mailer: any MagicCodeMailer,
+        providers: [OpenIDProvider],
         limits: AuthLimits, log: AuthLog, onDelete: DeletionHook?,
         now: @escaping @Sendable () -> Int64, uptime: @escaping @Sendable () -> Int64,
         sleep: @escaping @Sendable (Duration) async throws -> Void
     ) async throws(AuthError) {
         self.log = log
-        let records = AccountRecords(at: shelf) { log.storeFailed($0) }
+        let records = AccountRecords(at: storage) { log.storeFailed($0) }
         self.records = records
         self.shared = shared
         self.mailer = mailer
@@ -168,12 +169,12 @@ public actor Accounts {
         let connections = shared == nil ? SessionConnections() : SessionConnections(limit: 100_000)
         self.connections = connections
         guard let shared else {
-            newsWatch = nil
+            changeSubscription = nil
             return
         }
         let reader = SessionChangeReader(shared, records, connections, log)
         do {
-            newsWatch = try await SessionChangeSubscription(reader, at: shared.tables, sleep: sleep)
+            changeSubscription = try await SessionChangeSubscription(reader, at: shared.tables, sleep: sleep)
         } catch {
             log.storeFailed("the coordination store of the accounts failed: \(error)")
             throw .unavailable
@@ -198,7 +199,7 @@ public actor Accounts {
             if let shared, let session {
                 // Does not ask the coordination store, which may be unavailable.
                 guard !shared.isLost else { throw AuthError.unavailable }
-                let issued = connections.remembersAll ? .max : try tokens.issued(token) - Self.clockDifference
+                let issued = connections.hasCompleteHistory ? .max : try tokens.issued(token) - Self.clockDifference
                 switch connections.validity(of: session, since: issued) {
                 case .ended: throw AccessDenied.unauthenticated("the session has ended")
                 case .valid(let newer): return newer ?? principal
@@ -326,5 +327,5 @@ extension CallerConnection {
     var session: String? { principal?.claims["session"] }
 
     /// The party to which rates apply across reconnects. All clients on the local machine and in the process are one host.
-    var asker: AuthRates<CallerHost?>.Requester { AuthRates.Requester(host: host, connection: number) }
+    var requester: AuthRates<CallerHost?>.Requester { AuthRates.Requester(host: host, connection: number) }
 }

@@ -37,46 +37,46 @@ struct AuthRates<Host: QuotaHost> {
     }
 
     /// Takes one of each rate of an operation.
-    mutating func consume(_ operation: Operation, _ asker: Requester, at now: Int64) throws(AuthError) {
-        try check(operation, asker, at: now)
-        record(operation, asker, at: now)
+    mutating func consume(_ operation: Operation, _ requester: Requester, at now: Int64) throws(AuthError) {
+        try check(operation, requester, at: now)
+        record(operation, requester, at: now)
     }
 
     /// Throws when a rate of the operation is used up. Takes nothing.
-    func check(_ operation: Operation, _ asker: Requester, at now: Int64) throws(AuthError) {
+    func check(_ operation: Operation, _ requester: Requester, at now: Int64) throws(AuthError) {
         let waits: [Int?] =
             switch operation {
             case .code(let address):
                 [
-                    attempts.wait(for: asker.host, at: now), connections.wait(for: asker.connection, at: now),
-                    address.flatMap { places.wait(for: asker.host, $0, at: now) },
+                    attempts.wait(for: requester.host, at: now), connections.wait(for: requester.connection, at: now),
+                    address.flatMap { places.wait(for: requester.host, $0, at: now) },
                     address.flatMap { addresses.wait(for: $0, at: now) },
                 ]
-            case .attempt: [attempts.wait(for: asker.host, at: now)]
-            case .newGuest: [attempts.wait(for: asker.host, at: now), guests.wait(for: asker.host, at: now)]
-            case .renewal: [renewals.wait(for: asker.host, at: now)]
+            case .attempt: [attempts.wait(for: requester.host, at: now)]
+            case .newGuest: [attempts.wait(for: requester.host, at: now), guests.wait(for: requester.host, at: now)]
+            case .renewal: [renewals.wait(for: requester.host, at: now)]
             }
         guard let longest = waits.compactMap({ $0 }).max() else { return }
         throw .rateLimited(retryAfterMilliseconds: longest)
     }
 
     /// Counts an operation.
-    mutating func record(_ operation: Operation, _ asker: Requester, at now: Int64) {
+    mutating func record(_ operation: Operation, _ requester: Requester, at now: Int64) {
         switch operation {
         case .code(let address):
-            attempts.consume(asker.host, at: now)
-            connections.consume(asker.connection, at: now)
+            attempts.consume(requester.host, at: now)
+            connections.consume(requester.connection, at: now)
             guard let address else { return }
-            places.consume(asker.host, address, at: now)
+            places.consume(requester.host, address, at: now)
             addresses.consume(address, at: now)
-        case .attempt: attempts.consume(asker.host, at: now)
+        case .attempt: attempts.consume(requester.host, at: now)
         case .newGuest:
-            attempts.consume(asker.host, at: now)
-            guests.consume(asker.host, at: now)
-        case .renewal: renewals.consume(asker.host, at: now)
+            attempts.consume(requester.host, at: now)
+            guests.consume(requester.host, at: now)
+        case .renewal: renewals.consume(requester.host, at: now)
         }
     }
 
     /// Restores the rate of an address after a correct code: its user reads the mail and may request codes as at first.
-    mutating func usedCode(for address: String, _ asker: Requester) { places.remove(asker.host, address) }
+    mutating func usedCode(for address: String, _ requester: Requester) { places.remove(requester.host, address) }
 }

@@ -10,7 +10,7 @@ struct MailQueue<Host: QuotaHost> {
         let address: String
     }
 
-    /// The numbers of mails by party.
+    /// The numbers of mails by scope.
     private struct Counts {
         var networks: [Host: Int] = [:]
         var hosts: [Host: Int] = [:]
@@ -22,9 +22,9 @@ struct MailQueue<Host: QuotaHost> {
             Self.add(change, to: &addresses, mail.address)
         }
 
-        private static func add<Party>(_ change: Int, to counts: inout [Party: Int], _ party: Party) {
-            let count = counts[party, default: 0] + change
-            counts[party] = count > 0 ? count : nil
+        private static func add<Scope>(_ change: Int, to counts: inout [Scope: Int], _ scope: Scope) {
+            let count = counts[scope, default: 0] + change
+            counts[scope] = count > 0 ? count : nil
         }
     }
 

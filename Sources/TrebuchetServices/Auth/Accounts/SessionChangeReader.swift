@@ -61,7 +61,7 @@ actor SessionChangeReader {
                     if items.first == last { items.removeFirst() } else { mustLookUp = true }
                 } else if feed.truncatedThrough > 0 {
                     // Earlier notices are unknown.
-                    connections.forgetsWhatWas(before: items.first.flatMap(Self.time) ?? shared.now())
+                    connections.discardRecords(before: items.first.flatMap(Self.time) ?? shared.now())
                     if hasBegun { mustLookUp = true }
                 }
                 for item in items { apply(item) }
@@ -71,7 +71,7 @@ actor SessionChangeReader {
             if mustLookUp { try await lookUpAll() }
             hasBegun = true
         } catch {
-            if mustLookUp { shared.doubt() }
+            if mustLookUp { shared.markUncertain() }
             throw error
         }
     }
@@ -139,14 +139,14 @@ final class SessionChangeSubscription: Sendable {
         _ reader: SessionChangeReader, at tables: any ClusterTables,
         sleep: @escaping @Sendable (Duration) async throws -> Void
     ) async throws(ClusterEngineError) {
-        let bell = AsyncBinarySemaphore(value: false)
-        subscription = try await tables.subscribeToChanges(of: SharedAccounts.table) { _ in bell.signalNow() }
+        let signal = AsyncBinarySemaphore(value: false)
+        subscription = try await tables.subscribeToChanges(of: SharedAccounts.table) { _ in signal.signalNow() }
         tasks = [
             Task {
-                while (try? await bell.waitCancelable()) != nil { await reader.readIfPossible() }
+                while (try? await signal.waitCancelable()) != nil { await reader.readIfPossible() }
             },
             Task {
-                while (try? await sleep(Self.pause)) != nil { bell.signalNow() }
+                while (try? await sleep(Self.pause)) != nil { signal.signalNow() }
             },
         ]
     }

@@ -114,7 +114,7 @@ final class SessionConnections: Sendable {
     // MARK: Sessions of other nodes
 
     /// Declares that changes up to this time may be unknown here.
-    func forgetsWhatWas(before time: Int64) { state.withLock { $0.raiseHorizon(to: time) } }
+    func discardRecords(before time: Int64) { state.withLock { $0.raiseHorizon(to: time) } }
 
     /// Declares that changes up to this time may be unknown here, and discards the changed principals: they are read again from
     /// now on.
@@ -126,7 +126,7 @@ final class SessionConnections: Sendable {
     }
 
     /// True when all changes since the start are known.
-    var remembersAll: Bool { state.withLock { $0.horizon == .min } }
+    var hasCompleteHistory: Bool { state.withLock { $0.horizon == .min } }
 
     /// Returns the known state of a session, without a read.
     ///

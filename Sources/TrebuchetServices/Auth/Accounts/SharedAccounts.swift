@@ -23,7 +23,7 @@ final class SharedAccounts: AccountStorage {
         /// The generation of the records table; nil until it was read.
         var generation: String?
         var isLost = false
-        var isDoubtful = false
+        var isUncertain = false
         var underWay = 0
     }
 
@@ -73,12 +73,12 @@ final class SharedAccounts: AccountStorage {
     /// Returns whether a write of unknown outcome has happened since the last call.
     func consumeUnknownOutcome() -> Bool {
         state.withLock { state in
-            defer { state.isDoubtful = false }
-            return state.isDoubtful
+            defer { state.isUncertain = false }
+            return state.isUncertain
         }
     }
 
-    func doubt() { state.withLock { $0.isDoubtful = true } }
+    func markUncertain() { state.withLock { $0.isUncertain = true } }
 
     /// Sends a request to the coordination store, unless too many are in progress.
     ///
@@ -102,7 +102,7 @@ final class SharedAccounts: AccountStorage {
         switch error.code {
         case .dataLoss: state.withLock { $0.isLost = true }
         // The write may have succeeded, and no code here has applied it to the connections.
-        case .unknownOutcome: if isWriting { doubt() }
+        case .unknownOutcome: if isWriting { markUncertain() }
         default: break
         }
         report("the coordination store of the accounts failed: \(error)")
@@ -177,7 +177,7 @@ final class SharedAccounts: AccountStorage {
     /// Returns whether this node should delete expired records: one node does in each interval.
     func acquireExpiryRun(every interval: Duration) async throws(ClusterEngineError) -> Bool {
         let change = TableChange(
-            [.init("sweep", .putExpiring(Array(teller.utf8), lasting: interval))],
+            [.init("sweep", .putExpiring(Array(teller.utf8), lifetime: interval))],
             preconditions: [.init("sweep", version: 0)])
         if case .changed = try await tables.apply(change, to: Self.table) { return true }
         return false
@@ -208,7 +208,7 @@ final class SharedAccounts: AccountStorage {
 
     /// Changes the codes of an address. Concurrent changes of several nodes are applied one after the other.
     func change<Result>(
-        codesOf name: String, lasting: Duration,
+        codesOf name: String, lifetime: Duration,
         _ body: (inout AddressCodes<String>) throws(AuthError) -> Result
     ) async throws(AuthError) -> Result {
         while true {
@@ -220,7 +220,8 @@ final class SharedAccounts: AccountStorage {
             let outcome = Swift.Result { () throws(AuthError) in try body(&codes) }
             guard codes != before else { return try outcome.get() }
             guard let bytes = try? JSONEncoder().encode(codes) else { throw .unavailable }
-            let write = TableChange.Write(name, codes.isEmpty ? .delete : .putExpiring(Array(bytes), lasting: lasting))
+            let write = TableChange.Write(
+                name, codes.isEmpty ? .delete : .putExpiring(Array(bytes), lifetime: lifetime))
             let change = TableChange([write], preconditions: [.init(name, version: value?.version ?? 0)])
             let done = try await performRequest { (tables) async throws(ClusterEngineError) in
                 try await tables.apply(change, to: Self.codes)

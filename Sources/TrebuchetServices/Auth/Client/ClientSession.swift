@@ -9,7 +9,7 @@ internal import Trebuchet
 actor ClientSession {
     /// A client that the app has created gets no token from this object; each of its connections is signed in by a call.
     private enum Connections {
-        case ours(TrebuchetTransport)
+        case owned(TrebuchetTransport)
         case others
     }
 
@@ -55,7 +55,7 @@ actor ClientSession {
     ) {
         self.credentials = credentials
         self.sleep = sleep
-        connections = .ours(transport)
+        connections = .owned(transport)
         do {
             restored = try credentials.load()?.user
             states = StateRelay(SessionStatus(restored == nil ? .unauthenticated : .loading))
@@ -112,7 +112,7 @@ actor ClientSession {
     nonisolated var account: ClientAccount {
         let state = states.currentValue.state
         if let user = state.user ?? (state == .loading ? restored : nil) { return .user(user.id) }
-        return if case .ours = connections { .signedOut } else { .client }
+        return if case .owned = connections { .signedOut } else { .client }
     }
 
     // MARK: Operations
@@ -241,7 +241,7 @@ actor ClientSession {
     }
 
     private func renewOnce() async throws {
-        guard case .ours(let transport) = connections else { return }
+        guard case .owned(let transport) = connections else { return }
         let client = TrebuchetClient(transport: transport, options: Self.shortOptions)
         do {
             try await renew(over: client) { try await client.connect() }
@@ -257,12 +257,12 @@ actor ClientSession {
 
     /// Returns a client that is always anonymous; nil when connections are not made here.
     nonisolated func anonymousClient() -> TrebuchetClient? {
-        guard case .ours(let transport) = connections else { return nil }
+        guard case .owned(let transport) = connections else { return nil }
         return TrebuchetClient(transport: transport, options: Self.shortOptions)
     }
 
     /// True when this object authenticates the connections.
-    nonisolated var isOwnerOfConnections: Bool { if case .ours = connections { true } else { false } }
+    nonisolated var isOwnerOfConnections: Bool { if case .owned = connections { true } else { false } }
 
     private static var shortOptions: TrebuchetClient.Options {
         var options = TrebuchetClient.Options()
@@ -313,7 +313,7 @@ actor ClientSession {
 
     /// Renews before the token expires, while a user is signed in.
     private func scheduleRenewal(after lifetime: Duration) {
-        guard case .ours = connections else { return }
+        guard case .owned = connections else { return }
         timer?.cancel()
         let sleep = sleep
         timer = Task { [weak self] in

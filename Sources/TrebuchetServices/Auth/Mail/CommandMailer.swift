@@ -115,16 +115,16 @@ private final class Child: Sendable {
         let count = write(pipe.writeEnd, input, input.count)
         close(pipe.writeEnd)
         guard count == input.count else { throw MailError("the mail is larger than a pipe buffer") }
-        guard let said = Pipe() else { throw MailError("creating a pipe failed: \(Self.text(errno))") }
-        defer { close(said.writeEnd) }
-        _ = fcntl(said.readEnd, F_SETFL, O_NONBLOCK)
+        guard let outputPipe = Pipe() else { throw MailError("creating a pipe failed: \(Self.text(errno))") }
+        defer { close(outputPipe.writeEnd) }
+        _ = fcntl(outputPipe.readEnd, F_SETFL, O_NONBLOCK)
 
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, pipe.readEnd, STDIN_FILENO)
-        posix_spawn_file_actions_adddup2(&actions, said.writeEnd, STDOUT_FILENO)
-        posix_spawn_file_actions_adddup2(&actions, said.writeEnd, STDERR_FILENO)
+        posix_spawn_file_actions_adddup2(&actions, outputPipe.writeEnd, STDOUT_FILENO)
+        posix_spawn_file_actions_adddup2(&actions, outputPipe.writeEnd, STDERR_FILENO)
         // Pool threads block signals; a child would inherit the mask and ignore SIGTERM.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
@@ -146,11 +146,11 @@ private final class Child: Sendable {
         var processID: pid_t = 0
         let status = posix_spawnp(&processID, command[0], &actions, &attributes, &words, &variables)
         guard status == 0 else {
-            close(said.readEnd)
+            close(outputPipe.readEnd)
             throw MailError("the mail command '\(command[0])' failed to start: \(Self.text(status))")
         }
         self.processID = processID
-        output = said.readEnd
+        output = outputPipe.readEnd
     }
 
     deinit { close(output) }

@@ -25,7 +25,9 @@ struct SMTPStateMachine: TextProtocolDialogue {
         }
         if bytes.count == 4, bytes[3] == UInt8(ascii: "-") { return .wait }
         lines = 0
-        guard expected.contains(code) else { return fail("it replied '\(line.prefix(bytes: 200))' \(occasion)") }
+        guard expected.contains(code) else {
+            return fail("it replied '\(line.prefix(bytes: 200))' \(phaseDescription)")
+        }
         return next()
     }
 
@@ -54,7 +56,7 @@ struct SMTPStateMachine: TextProtocolDialogue {
             return .send("DATA\r\n")
         case .data:
             state = .message
-            return .send(Self.stuffed(mail.text) + ".\r\n")
+            return .send(Self.dotStuffed(mail.text) + ".\r\n")
         case .message, .over:
             state = .over
             return .finish("QUIT\r\n")
@@ -66,7 +68,7 @@ struct SMTPStateMachine: TextProtocolDialogue {
         return .fail(reason)
     }
 
-    private var occasion: String {
+    private var phaseDescription: String {
         switch state {
         case .greeting: "as a greeting"
         case .hello: "to EHLO"
@@ -78,7 +80,7 @@ struct SMTPStateMachine: TextProtocolDialogue {
     }
 
     /// Adds a dot to lines that begin with one (§4.5.2), so that none is taken for the end.
-    static func stuffed(_ text: String) -> String {
+    static func dotStuffed(_ text: String) -> String {
         text.split(separator: "\r\n", omittingEmptySubsequences: false)
             .map { $0.hasPrefix(".") ? "." + $0 : String($0) }.joined(separator: "\r\n")
     }

@@ -122,13 +122,13 @@ extension ClientCollection {
             return delay(after: failures)
         case is CollectionError: return nil
         case let error as TrebuchetError:
-            var forGood: Set<TrebuchetError.Code> = [
+            var permanentCodes: Set<TrebuchetError.Code> = [
                 .unauthorized, .unauthenticated, .actorNotFound, .methodNotFound, .invalidArguments,
             ]
             // A session has ended: soon either its account is signed in again, or it is known to be signed out.
-            if case .user = account { forGood.remove(.unauthenticated) }
-            let isForGood = forGood.contains(error.code)
-            return isForGood ? nil : delay(after: failures)
+            if case .user = account { permanentCodes.remove(.unauthenticated) }
+            let isPermanent = permanentCodes.contains(error.code)
+            return isPermanent ? nil : delay(after: failures)
         default: return delay(after: failures)
         }
     }

@@ -184,11 +184,13 @@ final class ClientCollection: Sendable {
         let waiting = contents.withLock { contents in
             contents.queues.keys.map { account in
                 let receipts = contents.queues[account]?.removeReceipts() ?? []
-                return (receipts: receipts, isKept: contents.queues[account]?.file != nil)
+                return (receipts: receipts, isPersisted: contents.queues[account]?.file != nil)
             }
         }
-        for (receipts, isKept) in waiting {
-            for receipt in receipts { receipt.settle(.failure(isKept ? CollectionError.keptForLater : error)) }
+        for (receipts, isPersisted) in waiting {
+            for receipt in receipts {
+                receipt.settle(.failure(isPersisted ? CollectionError.persistedForLater : error))
+            }
         }
     }
 

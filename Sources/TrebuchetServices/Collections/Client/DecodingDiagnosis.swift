@@ -3,9 +3,9 @@ internal import TrebuchetWire
 extension JSONValue {
     /// Returns the reason why the value does not decode as an element: the member that is missing or of another type. It
     /// decodes the value once more.
-    func misfit(_ type: (some Decodable).Type) -> String { Self.misfit(self, type) }
+    func mismatch(_ type: (some Decodable).Type) -> String { Self.mismatch(self, type) }
 
-    private static func misfit<Element: Decodable>(_ value: JSONValue, _ type: Element.Type) -> String {
+    private static func mismatch<Element: Decodable>(_ value: JSONValue, _ type: Element.Type) -> String {
         do {
             return try value.decode(DecodingDiagnosis<Element>.self).reason ?? "it is not of type \(type)"
         } catch {
@@ -23,8 +23,8 @@ private struct DecodingDiagnosis<Element: Decodable>: Decodable {
         do {
             _ = try Element(from: NamingDecoder(base: decoder))
             reason = nil
-        } catch let misfit as DecodingMismatch {
-            reason = misfit.text
+        } catch let mismatch as DecodingMismatch {
+            reason = mismatch.text
         } catch {
             reason = DecodingMismatch(error, [], Element.self).text
         }

@@ -31,12 +31,12 @@ final class OfflineFolder: Sendable {
         try state.withLock { state throws(CollectionError) in
             switch state {
             case .locked: return
-            case .closed: throw .pendingNotKept("\(url.path) is no longer used: the backend was closed")
+            case .closed: throw .pendingNotPersisted("\(url.path) is no longer used: the backend was closed")
             case .open:
                 do throws(FolderLock.Failure) {
                     state = .locked(try FolderLock(url.path))
                 } catch {
-                    throw .pendingNotKept("\(error)")
+                    throw .pendingNotPersisted("\(error)")
                 }
             }
         }

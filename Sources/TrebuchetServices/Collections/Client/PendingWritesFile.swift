@@ -30,7 +30,7 @@ struct PendingWritesFile: Sendable {
             guard writes.isSound else { throw ValueError("its numbers are not valid for a client") }
             return writes
         } catch {
-            throw .pendingNotKept("\(url.path) cannot be read and is not changed: \(error)")
+            throw .pendingNotPersisted("\(url.path) cannot be read and is not changed: \(error)")
         }
     }
 
@@ -41,7 +41,7 @@ struct PendingWritesFile: Sendable {
             try ValueCoder().encode(writes, into: &buffer)
             try folder.files.replace(url, with: Data(buffer.bytes))
         } catch {
-            throw .pendingNotKept("\(url.path) cannot be written: \(error)")
+            throw .pendingNotPersisted("\(url.path) cannot be written: \(error)")
         }
     }
 }

@@ -19,10 +19,10 @@ struct ClientMutationLog: Sendable {
     static let maximumBytes = 32 << 20
     /// The size of a client without outcomes in bytes.
     private static let clientOverhead = 256
-    /// The divisor of the share of one party, which evicts its own clients when they exceed it.
+    /// The divisor of the share of one scope, which evicts its own clients when they exceed it.
     private static let shareDivisor = 16
 
-    /// The clients of a party, a host or a principal.
+    /// The clients of a scope, a host or a principal.
     private struct Share {
         var order = SlotOrder()
         var bytes = 0
@@ -31,8 +31,8 @@ struct ClientMutationLog: Sendable {
     private struct Client {
         let name: ByteText
         var window = MutationDeduplicationWindow()
-        /// The party that has used it last, since the collection was loaded. Loopback callers that are not signed in have none.
-        var party: MutationParty?
+        /// The scope that has used it last, since the collection was loaded. Loopback callers that are not signed in have none.
+        var scope: MutationScope?
         /// The newest number whose outcome is in the store.
         var known: Int?
         /// The newest number that stays after a failed write, 0 when the client does not; nil when all of them stay.
@@ -51,7 +51,7 @@ struct ClientMutationLog: Sendable {
     }
 
     /// The number of clients that one command evicts when there are too many.
-    private static let forgottenAtOnce = 64
+    private static let evictionBatch = 64
 
     /// The clients in slots; unused slots have clients without a name.
     private var clients: [Client] = []
@@ -59,8 +59,8 @@ struct ClientMutationLog: Sendable {
     private var slots: [ByteText: Int] = [:]
     private var order = SlotOrder()
     private var links: [SlotOrder.Link] = []
-    private var shares: [MutationParty: Share] = [:]
-    private var partyLinks: [SlotOrder.Link] = []
+    private var shares: [MutationScope: Share] = [:]
+    private var scopeLinks: [SlotOrder.Link] = []
     /// The size of all clients in bytes.
     private(set) var byteCount = 0
     /// The slots of clients with changes for the next batch, and evicted clients, which the store may have.
@@ -119,26 +119,26 @@ struct ClientMutationLog: Sendable {
             slot = clients.count
             clients.append(Client(name: name))
             links.append(SlotOrder.Link())
-            partyLinks.append(SlotOrder.Link())
+            scopeLinks.append(SlotOrder.Link())
         }
         slots[name] = slot
         return slot
     }
 
-    /// Counts a client for the party that uses it now.
-    private mutating func setParty(_ party: MutationParty?, of slot: Int) {
-        let before = clients[slot].party
-        if before != party {
+    /// Counts a client for the scope that uses it now.
+    private mutating func setScope(_ scope: MutationScope?, of slot: Int) {
+        let before = clients[slot].scope
+        if before != scope {
             let bytes = clients[slot].byteCount
             if let before {
-                shares[before]?.order.remove(slot, &partyLinks)
+                shares[before]?.order.remove(slot, &scopeLinks)
                 shares[before]?.bytes -= bytes
                 if shares[before]?.order.count == 0 { shares[before] = nil }
             }
-            clients[slot].party = party
-            if let party { shares[party, default: Share()].bytes += bytes }
+            clients[slot].scope = scope
+            if let scope { shares[scope, default: Share()].bytes += bytes }
         }
-        if let party { shares[party]?.order.markUsed(slot, &partyLinks) }
+        if let scope { shares[scope]?.order.markUsed(slot, &scopeLinks) }
     }
 
     /// Changes the outcomes of a client, and counts their bytes.
@@ -147,31 +147,31 @@ struct ClientMutationLog: Sendable {
         change(&clients[slot].window)
         let added = clients[slot].window.byteCount - before
         byteCount += added
-        if added != 0, let party = clients[slot].party { shares[party]?.bytes += added }
+        if added != 0, let scope = clients[slot].scope { shares[scope]?.bytes += added }
     }
 
     private mutating func removeClient(_ slot: Int) {
         byteCount -= clients[slot].byteCount
-        setParty(nil, of: slot)
+        setScope(nil, of: slot)
         order.remove(slot, &links)
         slots[clients[slot].name] = nil
         clients[slot] = Client(name: ByteText(""))
         unusedSlots.append(slot)
     }
 
-    /// Returns the client to evict: one of the party that adds another when it has used its share, else the least recently used.
-    private func clientToEvict(for party: MutationParty?, most: Int) -> Int? {
-        guard let party, let share = shares[party],
+    /// Returns the client to evict: one of the scope that adds another when it has used its share, else the least recently used.
+    private func clientToEvict(for scope: MutationScope?, most: Int) -> Int? {
+        guard let scope, let share = shares[scope],
             share.order.count > max(1, most / Self.shareDivisor) || share.bytes > Self.maximumBytes / Self.shareDivisor
         else { return order.first }
         return share.order.first
     }
 
     /// - Parameters:
-    ///   - party: the party of the caller.
+    ///   - scope: the scope of the caller.
     ///   - most: the maximum number of clients.
     mutating func remember(
-        _ outcome: MutationOutcome, of mutation: DocumentMutation, by client: ByteText, party: MutationParty? = nil,
+        _ outcome: MutationOutcome, of mutation: DocumentMutation, by client: ByteText, scope: MutationScope? = nil,
         _ ground: Basis, most: Int
     ) {
         let present = slots[client]
@@ -189,12 +189,12 @@ struct ClientMutationLog: Sendable {
             clients[slot].isUnwritten = true
             unwritten.append(slot)
         }
-        setParty(party, of: slot)
+        setScope(scope, of: slot)
         changeWindow(of: slot) { $0.remember(outcome, of: mutation) }
         order.markUsed(slot, &links)
         var count = 0
         while slots.count > max(1, most) || byteCount > Self.maximumBytes && slots.count > 1,
-            count < Self.forgottenAtOnce, let forgotten = clientToEvict(for: party, most: most)
+            count < Self.evictionBatch, let forgotten = clientToEvict(for: scope, most: most)
         {
             count += 1
             evicted.insert(clients[forgotten].name)
@@ -256,8 +256,8 @@ struct ClientMutationLog: Sendable {
     }
 }
 
-/// The party whose share of the recorded mutations a client uses.
-enum MutationParty: Hashable, Sendable {
+/// The scope whose share of the recorded mutations a client uses.
+enum MutationScope: Hashable, Sendable {
     /// The identifier of a host within the collection.
     case host(UInt32)
     case principal(ByteText)

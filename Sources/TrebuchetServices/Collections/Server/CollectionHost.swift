@@ -14,7 +14,7 @@ public final class CollectionHost: QueryHost, Sendable {
         /// Counts replacements of the rules.
         var rulesNumber = 0
         /// Unused collections, which may be deactivated to make room.
-        var resting = LRUOrder<String>()
+        var idle = LRUOrder<String>()
         /// True while a collection writes a snapshot.
         var isCopying = false
         var queries: QueryQuotas
@@ -210,8 +210,8 @@ public final class CollectionHost: QueryHost, Sendable {
 
     private func removeLongestIdle() -> (DocumentCollection, String)? {
         contents.withLock { contents in
-            while let longest = contents.resting.first {
-                contents.resting.remove(longest)
+            while let longest = contents.idle.first {
+                contents.idle.remove(longest)
                 if let collection = collections[longest] { return (collection, longest) }
             }
             return nil
@@ -222,7 +222,7 @@ public final class CollectionHost: QueryHost, Sendable {
     func releaseName(of collection: DocumentCollection, _ name: String) {
         // A successor of the name stays in the list of unused collections.
         guard collections.isCurrent(collection, name) else { return }
-        contents.withLock { $0.resting.remove(name) }
+        contents.withLock { $0.idle.remove(name) }
         collections.releaseName(name, of: collection)
     }
 
@@ -238,11 +238,11 @@ public final class CollectionHost: QueryHost, Sendable {
     func viewPrefix(_ collection: String) -> String { "\(CollectionView.prefix){\(Self.name)/\(collection)}/" }
 
     /// Registers a collection with documents as unused.
-    func markIdle(_ name: String) { contents.withLock { $0.resting.markUsed(name) } }
+    func markIdle(_ name: String) { contents.withLock { $0.idle.markUsed(name) } }
 
     /// Deactivates an unused collection, unless a caller starts to use it meanwhile.
     func deactivateCollection(_ collection: DocumentCollection, _ name: String) async {
-        await collections.deactivateActor(collection, name) { self.contents.withLock { $0.resting.remove(name) } }
+        await collections.deactivateActor(collection, name) { self.contents.withLock { $0.idle.remove(name) } }
     }
 
     // MARK: Queries

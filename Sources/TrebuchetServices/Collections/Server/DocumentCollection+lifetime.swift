@@ -24,10 +24,10 @@ extension DocumentCollection {
     }
 
     /// Reports whether the collection was deactivated or a caller has started to use it again.
-    func deactivationDidFinish(_ goes: Bool) {
+    func deactivationDidFinish(_ isDeactivated: Bool) {
         isDeactivating = false
         // Otherwise a call in progress checks for the deactivation at its end.
-        if goes { endAll() }
+        if isDeactivated { endAll() }
     }
 
     /// Throws when the collection has ended while its caller was suspended. Its table is empty then.
@@ -56,13 +56,13 @@ extension DocumentCollection {
 
     func becomeIdle() {
         host.markIdle(name)
-        guard !restsAlready else { return }
-        restsAlready = true
+        guard !isIdleTimerRunning else { return }
+        isIdleTimerRunning = true
         let (time, before, clock) = (host.limits.idleTime, calls, host.clock)
         Task { [weak self] in
             try? await clock.sleep(time)
             await self?.whenLocal { collection in
-                collection.restsAlready = false
+                collection.isIdleTimerRunning = false
                 guard collection.isUnused else { return }
                 if collection.calls == before { collection.close() } else { collection.becomeIdle() }
             }

@@ -21,13 +21,13 @@ extension DocumentCollection {
     /// Removes expired documents from results, independent of the store.
     func applyExpired() {
         queries.recordChanges(table.takeExpired(), revision: revision)
-        guard !queries.goOnShowing() else { return }
+        guard !queries.continueShowing() else { return }
         Task { await updateResults() }
     }
 
     /// Returns when all stored and expired changes are in the results; long work is split into turns.
     func updateResults() async {
-        while !queries.goOnShowing() { await Task.yield() }
+        while !queries.continueShowing() { await Task.yield() }
         closeIfUnused()
     }
 
@@ -86,8 +86,8 @@ extension DocumentCollection {
                 guard !isClosed else { break }
                 revision = batch.revision
                 queries.recordChanges(table.endWrite(batch), revision: revision)
-                copyIfOutweighed()
-                while !queries.goOnShowing() { await Task.yield() }
+                copyIfSnapshotDue()
+                while !queries.continueShowing() { await Task.yield() }
                 visibleRevision = revision
                 pending.succeed(acknowledgement)
                 last = acknowledgement
@@ -135,10 +135,10 @@ extension DocumentCollection {
     }
 
     /// Writes a snapshot when the log has become too long: slice by slice, concurrent with other writes.
-    private func copyIfOutweighed() {
+    private func copyIfSnapshotDue() {
         let bytes = table.shares.all.bytes
         guard copying == nil,
-            let snapshot = stored.snapshotIfOutweighed(by: bytes, { table.contents(at: revision) }),
+            let snapshot = stored.snapshotIfDue(by: bytes, { table.contents(at: revision) }),
             host.beginCopying()
         else { return }
         let (name, stored, host) = (name, stored, host)

@@ -21,7 +21,7 @@ distributed actor DocumentCollection: ServiceActor {
     /// The shard of its reactor, which holds responses.
     private lazy var shard = actorSystem.shard(of: id.home)
     /// The turns of calls that read.
-    private let turns = FairTurns<CallerParty>()
+    private let turns = FairTurns<CallerScope>()
     /// The last write that is in the store.
     var revision: Int
     /// The last write that all results include.
@@ -41,7 +41,7 @@ distributed actor DocumentCollection: ServiceActor {
     var isDeactivating = false
     /// The number of calls, to detect calls during a wait.
     var calls = 0
-    var restsAlready = false
+    var isIdleTimerRunning = false
     /// True while a commit reads documents of other collections. Later commits wait for it, to keep the order of arrival.
     var isReadingOthers = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
@@ -294,16 +294,16 @@ distributed actor DocumentCollection: ServiceActor {
         return QueryPage(documents: documents, cursor: cursor, count: window.matches, revision: revision)
     }
 
-    /// Calls `body` in turns of the party until it returns true, or until the collection has ended.
+    /// Calls `body` in turns of the scope until it returns true, or until the collection has ended.
     private func takeTurns(_ caller: CollectionConnectionState, _ body: () -> Bool) async {
-        let party = caller.party
-        await turns.begin(party)
+        let scope = caller.scope
+        await turns.begin(scope)
         while true {
             let start = MonotonicClock.now
             let isDone = isClosed || body()
             let time = MonotonicClock.now - start
-            if isDone { return turns.end(party, after: time) }
-            await turns.yield(party, after: time)
+            if isDone { return turns.end(scope, after: time) }
+            await turns.yield(scope, after: time)
         }
     }
 

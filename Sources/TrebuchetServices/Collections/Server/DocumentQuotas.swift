@@ -3,8 +3,8 @@ internal import Trebuchet
 
 /// The quotas of a collection: the documents and bytes of all, of each principal and of each host. Pure.
 ///
-/// A party may use its fraction of the limit, by default a sixteenth, and more while at least as much stays free. So a single
-/// party can use a half, the next one half of the rest. Few parties have much space, and later ones still find some.
+/// A scope may use its fraction of the limit, by default a sixteenth, and more while at least as much stays free. So a single
+/// scope can use a half, the next one half of the rest. Few scopes have much space, and later ones still find some.
 struct DocumentQuotas: Sendable {
     struct Usage: Sendable, Equatable {
         var documents = 0
@@ -17,7 +17,7 @@ struct DocumentQuotas: Sendable {
     private var hosts: [UInt32: Usage] = [:]
 
     /// The number of principals and hosts with documents.
-    var partyCount: Int { principals.count + hosts.count }
+    var scopeCount: Int { principals.count + hosts.count }
 
     /// Counts the replacement of a document, for the creator.
     mutating func replace(_ before: Document?, with after: Document?) {
@@ -33,10 +33,10 @@ struct DocumentQuotas: Sendable {
     }
 
     private static func addUsage<QuotaScope>(
-        _ documents: Int, _ bytes: Int, to usages: inout [QuotaScope: Usage], at party: QuotaScope
+        _ documents: Int, _ bytes: Int, to usages: inout [QuotaScope: Usage], at scope: QuotaScope
     ) {
-        addUsage(documents, bytes, to: &usages[party, default: Usage()])
-        if usages[party] == Usage() { usages[party] = nil }
+        addUsage(documents, bytes, to: &usages[scope, default: Usage()])
+        if usages[scope] == Usage() { usages[scope] = nil }
     }
 
     private static func addUsage(_ documents: Int, _ bytes: Int, to usage: inout Usage) {
@@ -54,14 +54,14 @@ struct DocumentQuotas: Sendable {
         guard bytes <= 0 || all.bytes + bytes <= limits.collectionBytes else {
             throw .collectionTooLarge(limit: limits.collectionBytes)
         }
-        let parties = [
+        let scopes = [
             (
                 after.creator.map { principals[ByteText($0)] ?? Usage() }, limits.principalQuotaDivisor,
                 "principalQuotaDivisor"
             ),
             (after.origin.map { hosts[$0] ?? Usage() }, limits.hostQuotaDivisor, "hostQuotaDivisor"),
         ]
-        for (usage, part, setting) in parties {
+        for (usage, part, setting) in scopes {
             guard let usage else { continue }
             let most = Self.most(
                 limits.documentsPerCollection, part, free: limits.documentsPerCollection - all.documents - documents)

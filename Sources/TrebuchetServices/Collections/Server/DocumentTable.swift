@@ -112,7 +112,7 @@ struct DocumentTable: Sendable {
         isThere: (LinkTarget) -> Bool = { _ in false }, check: ChangeCheck? = nil,
         may: (CollectionAction, Document) -> Bool
     ) -> MutationOutcome {
-        let (client, party) = (ByteText(client), MutationParty(host: origin, principal: creator))
+        let (client, scope) = (ByteText(client), MutationScope(host: origin, principal: creator))
         if let outcome = clients.outcome(of: mutation, by: client) { return outcome }
         time = CollectionClock.advance(time, to: now)
         for write in mutation.writes { expireIfDue(write.command.id) }
@@ -129,11 +129,11 @@ struct DocumentTable: Sendable {
             let outcome = MutationOutcome(
                 number: mutation.number, revision: revision, error: error,
                 index: mutation.writes.count > 1 ? index : nil)
-            remember(outcome, of: mutation, by: client, party, isWritten: false)
+            remember(outcome, of: mutation, by: client, scope, isWritten: false)
             return outcome
         }
         let outcome = MutationOutcome(number: mutation.number, revision: revision)
-        remember(outcome, of: mutation, by: client, party, isWritten: revision > savepoint.revision)
+        remember(outcome, of: mutation, by: client, scope, isWritten: revision > savepoint.revision)
         return outcome
     }
 
@@ -271,12 +271,12 @@ struct DocumentTable: Sendable {
     }
 
     private mutating func remember(
-        _ outcome: MutationOutcome, of mutation: DocumentMutation, by client: ByteText, _ party: MutationParty?,
+        _ outcome: MutationOutcome, of mutation: DocumentMutation, by client: ByteText, _ scope: MutationScope?,
         isWritten: Bool
     ) {
         if isEntry { nextBytes += Self.mutationOverhead }
         clients.remember(
-            outcome, of: mutation, by: client, party: party,
+            outcome, of: mutation, by: client, scope: scope,
             isWritten ? .written : unwritten.isEmpty ? .unwritten : .uncertain, most: limits.deduplicatedClients)
     }
 

@@ -27,7 +27,7 @@ struct ExpiryQueue: Sendable {
         if heap.count > 2 * times.count + 64 { return rebuild() }
         guard let time else { return }
         heap.append(Entry(time: time, id: id))
-        rise(from: heap.count - 1)
+        siftUp(from: heap.count - 1)
     }
 
     /// Returns the time of the next expiry.
@@ -51,17 +51,17 @@ struct ExpiryQueue: Sendable {
     private mutating func rebuild() {
         heap = times.map { Entry(time: $0.value, id: $0.key) }
         // From the last entry with children: linear in the number of entries.
-        for place in (0..<heap.count / 2).reversed() { sink(from: place) }
+        for place in (0..<heap.count / 2).reversed() { siftDown(from: place) }
     }
 
     private mutating func removeFirst() {
         let last = heap.removeLast()
         guard !heap.isEmpty else { return }
         heap[0] = last
-        sink(from: 0)
+        siftDown(from: 0)
     }
 
-    private mutating func sink(from start: Int) {
+    private mutating func siftDown(from start: Int) {
         var place = start
         while true {
             let (left, right) = (2 * place + 1, 2 * place + 2)
@@ -74,7 +74,7 @@ struct ExpiryQueue: Sendable {
         }
     }
 
-    private mutating func rise(from start: Int) {
+    private mutating func siftUp(from start: Int) {
         var place = start
         while place > 0, heap[place].time < heap[(place - 1) / 2].time {
             heap.swapAt(place, (place - 1) / 2)

@@ -14,15 +14,15 @@ final class PendingBatch {
 
     /// The responses of commits that have returned, and their connections.
     private var gate: ResponseGate?
-    private var held: [CallerConnection] = []
+    private var gated: [CallerConnection] = []
 
-    var isEmpty: Bool { waiters.isEmpty && held.isEmpty }
+    var isEmpty: Bool { waiters.isEmpty && gated.isEmpty }
 
     /// For tests.
-    var heldCount: Int { held.count }
+    var gatedCount: Int { gated.count }
 
     /// The waiting connections; nil is an administrator.
-    var connections: [CallerConnection?] { waiters.map(\.connection) + held }
+    var connections: [CallerConnection?] { waiters.map(\.connection) + gated }
 
     /// Holds the response of the calling commit, which must return without suspending.
     ///
@@ -33,11 +33,11 @@ final class PendingBatch {
     func holdResponse(
         of connection: CallerConnection, on shard: SystemShard?, result: (() throws -> _CallResult)?
     ) -> Bool {
-        guard let shard, held.count < Self.maximumHeld else { return false }
+        guard let shard, gated.count < Self.maximumHeld else { return false }
         let gate = gate ?? ResponseGate(on: shard)
         guard shard.holdResponse(until: gate, result: result) else { return false }
         self.gate = gate
-        held.append(connection)
+        gated.append(connection)
         return true
     }
 
@@ -53,7 +53,7 @@ final class PendingBatch {
 
     private func finish(_ result: Result<Void, CollectionError>) {
         let (ended, gate) = (waiters, gate)
-        (waiters, held, self.gate) = ([], [], nil)
+        (waiters, gated, self.gate) = ([], [], nil)
         if case .failure(let error) = result { gate?.open(failing: error) } else { gate?.open(failing: nil) }
         for waiter in ended { waiter.continuation.resume(returning: result) }
     }

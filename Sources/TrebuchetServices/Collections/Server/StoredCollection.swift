@@ -259,11 +259,11 @@ final class StoredCollection: Sendable {
     /// - Parameters:
     ///   - documentBytes: the bytes of all documents.
     ///   - contents: the contents of the store.
-    func snapshotIfOutweighed(
+    func snapshotIfDue(
         by documentBytes: Int, _ contents: () -> CollectionContents
     ) -> Snapshot? {
         let place = location.withLock { $0 }
-        guard place.isBegun, place.isOutweighed(by: documentBytes) else { return nil }
+        guard place.isBegun, place.isSnapshotDue(by: documentBytes) else { return nil }
         return Snapshot(contents: contents(), location: place)
     }
 

@@ -79,10 +79,10 @@ extension JoinedRoom {
             }
         case .set(let shown):
             try await room.setPresence(shown.map { EncodedJSON($0) })
-            change { $0.plan.showed(shown) }
+            change { $0.plan.didSetPresence(shown) }
         case .patch(let patch):
             try await room.patchPresence(EncodedJSON(patch))
-            change { $0.plan.showed(presence) }
+            change { $0.plan.didSetPresence(presence) }
         case .publish:
             guard let publication else { return }
             try await room.publish(topic: publication.topic, payload: EncodedJSON(publication.payload))

@@ -25,7 +25,7 @@ final class RoomDecoder<Value: Codable & Sendable>: Sendable {
         if let decoded = try? value.decode(Value.self) { return decoded }
         let text =
             "\(kind == .event ? "event of topic '\(stream)'" : "presence") of member '\(peer)' of room '\(room)' does not decode as "
-            + "\(Value.self): \(value.misfit(Value.self))"
+            + "\(Value.self): \(value.mismatch(Value.self))"
         let count = count.add(1, ordering: .relaxed).newValue
         report(
             UndecodableValue(

@@ -122,7 +122,7 @@ struct RoomPlan {
         didJustPublish = true
     }
 
-    mutating func showed(_ presence: JSONValue?) {
+    mutating func didSetPresence(_ presence: JSONValue?) {
         publishedPresence = .known(presence)
         didJustPublish = true
         succeeded()

@@ -46,12 +46,12 @@ struct EventCursor: Equatable {
         (epoch, earlier) = (position.epoch, position.earlier ?? [])
     }
 
-    /// The number of the last event that the room had in a life known here as well. The newest such life counts: a room that was
+    /// The number of the last event that the room had in an incarnation known here as well. The newest of these counts: a room that was
     /// restored knows an earlier one only.
     private func shared(with position: EventPosition) -> Int {
-        let theirs = (position.earlier ?? []) + [position]
+        let known = (position.earlier ?? []) + [position]
         for incarnation in [EventPosition(epoch: epoch ?? "", last: .max)] + earlier.reversed() {
-            if let found = theirs.last(where: { $0.epoch == incarnation.epoch }) {
+            if let found = known.last(where: { $0.epoch == incarnation.epoch }) {
                 return max(0, min(incarnation.last, found.last))
             }
         }

@@ -357,9 +357,9 @@ distributed actor Room {
     var isUnused: Bool { membership.isEmpty }
 
     /// Reports whether the room was deactivated or a caller has started to use it again.
-    func deactivationDidFinish(_ goes: Bool) {
-        (isDeactivating, isClosed) = (false, goes || hasMoved)
-        if goes { deleteHandoffState() }
+    func deactivationDidFinish(_ isDeactivated: Bool) {
+        (isDeactivating, isClosed) = (false, isDeactivated || hasMoved)
+        if isDeactivated { deleteHandoffState() }
     }
 
     private static func makeIdentity() -> RoomMembership<RoomConnectionState>.Identity {

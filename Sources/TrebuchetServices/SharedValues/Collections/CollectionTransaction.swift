@@ -32,7 +32,7 @@ where Element.ID: Codable & Sendable {
             throw changed[name] == nil ? collection.missing(name) : CollectionError.notFound(id: name.text)
         }
         guard let before = try? document.value.decode(Element.self) else {
-            throw CollectionError.unreadable(id: name.text, reason: document.value.misfit(Element.self))
+            throw CollectionError.unreadable(id: name.text, reason: document.value.mismatch(Element.self))
         }
         var after = before
         try change(&after)

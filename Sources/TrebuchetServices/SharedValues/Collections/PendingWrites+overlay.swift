@@ -20,7 +20,7 @@ extension PendingWrites {
         var touched: [DocumentID: Document?] = [:]
         for entry in entries where entry.revision.map({ $0 > revision ?? 0 }) ?? true {
             let isAnswered = entry.revision != nil
-            Self.perform(entry, on: &touched, leavingOut: { isAnswered && uncertain[$0] != nil }) {
+            Self.perform(entry, on: &touched, excluding: { isAnswered && uncertain[$0] != nil }) {
                 uncertain[$0] ?? documents[id: $0]
             }
         }
@@ -42,14 +42,14 @@ extension PendingWrites {
     func answered(_ id: DocumentID, over documents: KeyedCollection<Document>, seen revision: Int?) -> Document? {
         var touched: [DocumentID: Document?] = [:]
         for entry in entries where entry.revision.map({ $0 > revision ?? 0 }) ?? false {
-            Self.perform(entry, on: &touched, leavingOut: { $0 != id }) { documents[id: $0] }
+            Self.perform(entry, on: &touched, excluding: { $0 != id }) { documents[id: $0] }
         }
         return touched[id] ?? documents[id: id]
     }
 
     /// Skips an entry that cannot be applied as a whole: the server may have executed it, and the response may be on its way.
     private static func perform(
-        _ entry: Entry, on touched: inout [DocumentID: Document?], leavingOut isLeftOut: (DocumentID) -> Bool,
+        _ entry: Entry, on touched: inout [DocumentID: Document?], excluding isExcluded: (DocumentID) -> Bool,
         _ document: (DocumentID) -> Document?
     ) {
         let number = createdHere + entry.mutation.number
@@ -57,7 +57,7 @@ extension PendingWrites {
         var changed: [DocumentID: Document?] = [:]
         for write in entry.mutation.writes {
             let id = write.command.id
-            guard !isLeftOut(id) else { continue }
+            guard !isExcluded(id) else { continue }
             let before = changed[id] ?? touched[id] ?? document(id)
             guard write.condition.map({ $0.isSatisfied(by: before) }) ?? true,
                 var after = try? Optional.some(write.command.perform(on: before, context))

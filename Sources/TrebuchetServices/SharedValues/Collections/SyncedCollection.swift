@@ -88,15 +88,15 @@ struct DisplayedDocument<Element: Decodable & Sendable>: Sendable {
     /// Nil for a document that does not decode.
     let element: Element?
     /// The decoding error.
-    let misfit: String?
+    let mismatch: String?
 
     init(_ document: Document) {
         self.document = document
         element = try? document.value.decode(Element.self)
-        misfit = element == nil ? document.value.misfit(Element.self) : nil
+        mismatch = element == nil ? document.value.mismatch(Element.self) : nil
     }
 
-    var unreadable: UnreadableDocument? { misfit.map { UnreadableDocument(id: document.id.text, reason: $0) } }
+    var unreadable: UnreadableDocument? { mismatch.map { UnreadableDocument(id: document.id.text, reason: $0) } }
 }
 
 extension SyncedCollection: Equatable {

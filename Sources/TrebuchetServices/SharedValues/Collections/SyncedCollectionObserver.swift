@@ -17,7 +17,7 @@ where Element.ID: Codable & Sendable {
         var account: ClientAccount
         var result: QueryResult?
         /// True when the result is from a file, and the server has not responded yet.
-        var isKept = false
+        var isFromCache = false
         /// True while the result is kept up to date.
         var isLive = false
         /// The newest write that the result includes.
@@ -46,7 +46,7 @@ where Element.ID: Codable & Sendable {
                 return result
             }
             lastSyncedAt = cached.map { Date(timeIntervalSince1970: $0.syncedAt) }
-            isKept = cached != nil
+            isFromCache = cached != nil
             position = ResultPosition()
             if let cached { position.receive(cached.revision) }
         }
@@ -71,8 +71,8 @@ where Element.ID: Codable & Sendable {
 
     var seen: Int {
         contents.withLock { contents in
-            if contents.error != nil, contents.result == nil || contents.isKept { return .max }
-            return contents.isKept ? -1 : contents.position.seen ?? -1
+            if contents.error != nil, contents.result == nil || contents.isFromCache { return .max }
+            return contents.isFromCache ? -1 : contents.position.seen ?? -1
         }
     }
 
@@ -149,7 +149,7 @@ where Element.ID: Codable & Sendable {
         let cached = link.cachedResult(query, for: account)
         let reader = contents.withLock { contents -> Task<Void, Never>? in
             guard contents.account != account else { return nil }
-            if contents.account != .signedOut || contents.isKept { contents.show(cached) }
+            if contents.account != .signedOut || contents.isFromCache { contents.show(cached) }
             (contents.account, contents.isLive, contents.mustReopen, contents.error) = (account, false, true, nil)
             contents.uncertain = UncertainDocuments()
             contents.view = nil
@@ -214,7 +214,7 @@ where Element.ID: Codable & Sendable {
                     contents.position.confirm(received: shown, through: revision)
                 }
                 if contents.view == ticket.view, contents.reader != nil {
-                    guard contents.result != nil, !contents.isKept, !contents.isLive else { return false }
+                    guard contents.result != nil, !contents.isFromCache, !contents.isLive else { return false }
                     (contents.isLive, contents.lastSyncedAt) = (true, Date())
                     (contents.failures, contents.error) = (0, nil)
                     return true
@@ -274,7 +274,7 @@ where Element.ID: Codable & Sendable {
         let isShown = contents.withLock { contents in
             guard contents.account == account else { return false }
             contents.uncertain.retainDocuments(contents.result, seen: contents.position.seen, pending)
-            (contents.result, contents.lastSyncedAt, contents.isKept, contents.isLive) = (result, now, false, true)
+            (contents.result, contents.lastSyncedAt, contents.isFromCache, contents.isLive) = (result, now, false, true)
             (contents.failures, contents.error) = (0, nil)
             contents.position.receive(result.revision)
             return true

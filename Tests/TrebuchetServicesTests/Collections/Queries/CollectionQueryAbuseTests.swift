@@ -6,16 +6,18 @@ import Trebuchet
 
 /// Too many, too large and too frequent queries.
 @Suite(.timeLimit(.minutes(5))) struct CollectionQueryAbuseTests {
-    private func connected(_ world: CollectionWorld, _ name: String) async throws -> CollectionTestClient {
-        let guest = world.guest(name)
+    private func connected(_ environment: CollectionTestEnvironment, _ name: String) async throws
+        -> CollectionTestClient
+    {
+        let guest = environment.guest(name)
         try await guest.client.connect()
         return guest
     }
 
     @Test("an oversized query is refused before it is processed, also when it is to be closed")
     func sizes() async throws {
-        try await CollectionWorld.run { world in
-            let guest = try await connected(world, "ada")
+        try await CollectionTestEnvironment.run { environment in
+            let guest = try await connected(environment, "ada")
             let collection = try guest.collection()
             let many = CollectionQuery(
                 where: (0..<8_000).map { .equal("field\($0)", .string("\($0)")) })
@@ -43,15 +45,15 @@ import Trebuchet
 
     @Test("repeatedly opening and closing a query leaves no state")
     func openedAndClosed() async throws {
-        try await CollectionWorld.run { world in
-            let guest = try await connected(world, "ada")
+        try await CollectionTestEnvironment.run { environment in
+            let guest = try await connected(environment, "ada")
             let collection = try guest.collection()
             for _ in 0..<20 {
                 _ = try await collection.open(.all)
                 try await collection.close(.all)
             }
             _ = try await collection.open(.all)
-            #expect(world.host.closeHandlerCount <= 3)
+            #expect(environment.host.closeHandlerCount <= 3)
         }
     }
 
@@ -59,8 +61,8 @@ import Trebuchet
     func rate() async throws {
         var limits = CollectionLimits()
         limits.reads = RateLimit(callsPerSecond: 0.001, burst: 3)
-        try await CollectionWorld.run(limits: limits) { world in
-            let (ada, bob) = (try await connected(world, "ada"), try await connected(world, "bob"))
+        try await CollectionTestEnvironment.run(limits: limits) { environment in
+            let (ada, bob) = (try await connected(environment, "ada"), try await connected(environment, "bob"))
             let collection = try ada.collection()
             _ = try await collection.open(.all)
             _ = try await collection.get(.all)
@@ -84,8 +86,8 @@ import Trebuchet
         var limits = CollectionLimits()
         limits.queriesPerPrincipal = 3
         limits.idleQueryTime = .zero
-        try await CollectionWorld.run(limits: limits) { world in
-            let guests = [try await connected(world, "ada"), try await connected(world, "ada")]
+        try await CollectionTestEnvironment.run(limits: limits) { environment in
+            let guests = [try await connected(environment, "ada"), try await connected(environment, "ada")]
             for limit in 1...3 {
                 for guest in guests { _ = try await guest.collection().open(CollectionQuery(limit: limit)) }
             }
@@ -94,7 +96,7 @@ import Trebuchet
                     try await guest.collection().open(CollectionQuery(limit: 4))
                 }
             }
-            let bob = try await connected(world, "bob")
+            let bob = try await connected(environment, "bob")
             _ = try await bob.collection().open(CollectionQuery(limit: 4))
             // Bob has opened this query: it counts for Ada all the same.
             await #expect(throws: CollectionError.tooManyQueries(limit: 3)) {
@@ -102,7 +104,7 @@ import Trebuchet
             }
             await guests[0].client.close()
             try await guests[1].collection().close(CollectionQuery(limit: 1))
-            #expect(await eventually { world.host.queryCount == 3 })
+            #expect(await eventually { environment.host.queryCount == 3 })
             _ = try await guests[1].collection().open(CollectionQuery(limit: 4))
         }
     }

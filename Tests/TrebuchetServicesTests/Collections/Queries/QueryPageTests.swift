@@ -7,8 +7,10 @@ import Trebuchet
 @Suite(.timeLimit(.minutes(5))) struct QueryPageTests {
     private static let secret = "0123456789abcdef"
 
-    private func guest(_ world: CollectionWorld, _ name: String = "ada") async throws -> CollectionTestClient {
-        let guest = world.guest(name)
+    private func guest(_ environment: CollectionTestEnvironment, _ name: String = "ada") async throws
+        -> CollectionTestClient
+    {
+        let guest = environment.guest(name)
         try await guest.client.connect()
         return guest
     }
@@ -30,8 +32,8 @@ import Trebuchet
 
     @Test("pages follow each other without duplicates or gaps, even if the last document of a page is deleted")
     func pages() async throws {
-        try await CollectionWorld.run { world in
-            let guest = try await guest(world)
+        try await CollectionTestEnvironment.run { environment in
+            let guest = try await guest(environment)
             try await create(100, guest)
             let collection = try guest.collection()
             let all = try await collection.get(CollectionQuery(order: [.descending("n")]))
@@ -60,8 +62,8 @@ import Trebuchet
     func bytes() async throws {
         var limits = CollectionLimits()
         limits.pageBytes = 20_000
-        try await CollectionWorld.run(limits: limits) { world in
-            let guest = try await guest(world)
+        try await CollectionTestEnvironment.run(limits: limits) { environment in
+            let guest = try await guest(environment)
             try await create(40, guest, size: 2_000)
             let collection = try guest.collection()
             var (count, cursor): (Int, String?) = (0, nil)
@@ -84,8 +86,8 @@ import Trebuchet
 
     @Test("a page contains and counts only readable documents")
     func rules() async throws {
-        try await CollectionWorld.run(rules: OwnDocuments()) { world in
-            let (ada, eve) = (try await guest(world), try await guest(world, "eve"))
+        try await CollectionTestEnvironment.run(rules: OwnDocuments()) { environment in
+            let (ada, eve) = (try await guest(environment), try await guest(environment, "eve"))
             try await create(5, ada)
             let own = try await ada.collection().get(CollectionQuery(limit: 2, includesCount: true))
             #expect(own.documents.count == 2 && own.count == 5 && own.cursor != nil)
@@ -96,8 +98,8 @@ import Trebuchet
 
     @Test("a live query after a cursor follows the changes there, and not those before it")
     @MainActor func liveBehind() async throws {
-        try await CollectionWorld.run { world in
-            let (ada, bob) = (world.guest(), world.guest())
+        try await CollectionTestEnvironment.run { environment in
+            let (ada, bob) = (environment.guest(), environment.guest())
             let todos = ada.todos()
             for number in 1...6 { try await todos.create(Todo(id: "\(number)", priority: number)) }
             try await bob.client.connect()
@@ -117,8 +119,8 @@ import Trebuchet
     @MainActor func cut() async throws {
         var limits = CollectionLimits()
         limits.resultBytes = 2_000
-        try await CollectionWorld.run(limits: limits) { world in
-            let (ada, bob) = (world.guest().todos(), world.guest().todos())
+        try await CollectionTestEnvironment.run(limits: limits) { environment in
+            let (ada, bob) = (environment.guest().todos(), environment.guest().todos())
             for number in 1...8 {
                 try await ada.create(Todo(id: "\(number)", title: String(repeating: "x", count: 300)))
             }

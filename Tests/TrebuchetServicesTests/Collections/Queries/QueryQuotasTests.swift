@@ -8,7 +8,7 @@ import Trebuchet
     private static let none = QueryQuotas.Use(holder: QuotaHolder(principal: nil, host: nil), isFirst: false)
 
     @Test("a principal may have as many collections in use as are still free, or a sixteenth")
-    func held() throws {
+    func quota() throws {
         var limits = CollectionLimits()
         limits.collections = 160
         var shares = QueryQuotas(limits)
@@ -61,15 +61,15 @@ import Trebuchet
     }
 
     @Test("a query counts once for a principal, however many of its connections read it")
-    func stakes() {
-        var stakes = QueryQuotas.Reservations()
+    func reservations() {
+        var reservations = QueryQuotas.Reservations()
         let ada = QuotaHolder(principal: "ada", host: nil)
-        #expect(stakes.missing(ada) == ada)
-        stakes.insert(ada)
-        #expect(stakes.missing(ada) == QuotaHolder(principal: nil, host: nil))
-        stakes.insert(ada)
-        #expect(stakes.remove(ada) == QuotaHolder(principal: nil, host: nil))
-        #expect(stakes.remove(ada) == ada)
+        #expect(reservations.missing(ada) == ada)
+        reservations.insert(ada)
+        #expect(reservations.missing(ada) == QuotaHolder(principal: nil, host: nil))
+        reservations.insert(ada)
+        #expect(reservations.remove(ada) == QuotaHolder(principal: nil, host: nil))
+        #expect(reservations.remove(ada) == ada)
     }
 
     @Test("by default a principal has at most a sixteenth")

@@ -8,34 +8,34 @@ import Trebuchet
 @Suite(.timeLimit(.minutes(5))) struct QueryShowingTests {
     @Test("changes are applied to lists in parts, one in each turn, and later ones are queued behind them")
     func parts() async throws {
-        try await CollectionWorld.run { world in
-            let queries = OpenQueries(host: world.host, documents: [])
+        try await CollectionTestEnvironment.run { environment in
+            let queries = OpenQueries(host: environment.host, documents: [])
             let list = queries.acquireList(MatchList.Key(.all, for: nil)) { _ in true }
             _ = queries.continueScan(list)
             func changes(_ ids: ClosedRange<Int>) -> [DocumentChange] {
                 ids.map { DocumentChange(id: "\($0)", after: .todo("\($0)", created: $0)) }
             }
             queries.recordChanges([], revision: 0)
-            #expect(queries.goOnShowing())
+            #expect(queries.continueShowing())
             queries.recordChanges(changes(1...3), revision: 3)
             #expect(queries.isShowing && !queries.isEmpty)
             // A turn that is over immediately.
             for count in 1...2 {
-                #expect(!queries.goOnShowing(ScanSlice(steps: 1)))
+                #expect(!queries.continueShowing(ScanSlice(steps: 1)))
                 #expect(list.rows.count == count)
             }
             queries.recordChanges([DocumentChange(id: "1", after: nil)], revision: 4)
-            #expect(!queries.goOnShowing(ScanSlice(steps: 1)))
+            #expect(!queries.continueShowing(ScanSlice(steps: 1)))
             #expect(list.rows.count == 3, "in the order of the changes")
-            while !queries.goOnShowing(ScanSlice(steps: 1)) {}
+            while !queries.continueShowing(ScanSlice(steps: 1)) {}
             #expect(list.rows.count == 2 && !queries.isShowing)
         }
     }
 
     @Test("a reader sees all changes of a write or none, however long it takes")
     func together() async throws {
-        try await CollectionWorld.run { world in
-            let (ada, bob) = (world.guest("ada"), world.guest("bob"))
+        try await CollectionTestEnvironment.run { environment in
+            let (ada, bob) = (environment.guest("ada"), environment.guest("bob"))
             try await ada.client.connect()
             let writer = try ada.collection()
             // Each write affects all of them, so that updating them takes longer than a turn.
@@ -76,8 +76,8 @@ import Trebuchet
 
     @Test("an administrator's removal of all documents proceeds in parts, and readers see the rest")
     func removal() async throws {
-        try await CollectionWorld.run { world in
-            let ada = world.guest("ada")
+        try await CollectionTestEnvironment.run { environment in
+            let ada = environment.guest("ada")
             let todos = ada.todos(limit: 10)
             await shows(todos) { !$0.isLoading }
             let documents = (0..<1_200).map { number in
@@ -86,13 +86,13 @@ import Trebuchet
                 ]
                 return Document.todo(DocumentID("\(number)"), fields, created: number)
             }
-            let restored = try await world.host.restore(documents, in: "todos", replaces: false)
+            let restored = try await environment.host.restore(documents, in: "todos", replaces: false)
             #expect(restored.created == 1_200)
             await shows(todos) { $0.items.count == 10 }
-            let removed = try await world.host.removeOldest(2_000, from: "todos")
+            let removed = try await environment.host.removeOldest(2_000, from: "todos")
             #expect(removed == 1_200)
             await shows(todos) { $0.items.isEmpty }
-            let left = try await world.host.documents(of: "todos")
+            let left = try await environment.host.documents(of: "todos")
             #expect(left.isEmpty)
         }
     }

@@ -27,9 +27,9 @@ import Trebuchet
 
     @Test("a write is in the caller's open query before its response, wherever connection and collection are")
     func ownWrites() async throws {
-        try await CollectionWorld.run { world in
+        try await CollectionTestEnvironment.run { environment in
             for connection in 0..<4 {
-                let peer = try await ForeignClient.connect(world.address)
+                let peer = try await ForeignClient.connect(environment.address)
                 for number in 0..<3 {
                     let name = "c\(connection)-\(number)"
                     try await observe(peer, name, #"{"conditions":[],"order":[]}"#)
@@ -55,8 +55,8 @@ import Trebuchet
 
     @Test("a write is sent only to subscribers whose results it changes")
     func untouched() async throws {
-        try await CollectionWorld.run { world in
-            let writer = try await ForeignClient.connect(world.address)
+        try await CollectionTestEnvironment.run { environment in
+            let writer = try await ForeignClient.connect(environment.address)
             let queries = [
                 #"{"conditions":[{"field":"owner","comparison":"equal","value":0}]}"#,
                 #"{"conditions":[{"field":"owner","comparison":"equal","value":1}]}"#,
@@ -69,7 +69,7 @@ import Trebuchet
             commit(writer, "todos", 2, #"{"create":{"id":"second","fields":{"id":"second","owner":5,"n":0}}}"#)
             _ = await writer.answer("c2")
             for query in queries {
-                let reader = try await ForeignClient.connect(world.address)
+                let reader = try await ForeignClient.connect(environment.address)
                 try await observe(reader, "todos", query)
                 readers.append(reader)
             }

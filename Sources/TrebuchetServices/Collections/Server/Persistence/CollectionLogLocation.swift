@@ -32,7 +32,7 @@ struct CollectionLogLocation: Sendable {
     /// Returns whether a new snapshot would have less than half of the bytes.
     ///
     /// - Parameter documentBytes: the current bytes of all documents.
-    func isOutweighed(by documentBytes: Int) -> Bool {
+    func isSnapshotDue(by documentBytes: Int) -> Bool {
         byteCount > 2 * (documentBytes + clientBytes) + Self.least && byteCount > maximumBytes
     }
 }

@@ -41,7 +41,7 @@ final class OpenQueries {
     }
 
     /// Changes that are shown together.
-    private struct Unshown {
+    private struct UnsentChange {
         let changes: [DocumentChange]
         let revision: Int
         /// The index of the first change that the lists do not include yet.
@@ -66,7 +66,7 @@ final class OpenQueries {
     /// The number of calls that read now.
     var reading = 0
     /// Changes that the results do not include yet, oldest first.
-    private var unshown: [Unshown] = []
+    private var unsentChanges: [UnsentChange] = []
     /// Queries that the first of the changes affects.
     private var unpublished: [OpenQuery] = []
 
@@ -220,8 +220,8 @@ final class OpenQueries {
     func continueScan(_ list: MatchList) -> Bool {
         var slice = ScanSlice()
         // A list must not be scanned between the two states of a document.
-        if lists.isApplying, !goOnShowing(slice) { return false }
-        return lists.continueScan(list, &slice) && goOnShowing(slice)
+        if lists.isApplying, !continueShowing(slice) { return false }
+        return lists.continueScan(list, &slice) && continueShowing(slice)
     }
 
     /// Returns a list for one call.
@@ -259,7 +259,7 @@ final class OpenQueries {
 
     /// Ends the lists of a closed collection.
     func removeAll() -> MatchLists.DiscardedLists {
-        (idleLists, unshown, unpublished) = ([], [], [])
+        (idleLists, unsentChanges, unpublished) = ([], [], [])
         return lists.removeAll()
     }
 
@@ -267,31 +267,31 @@ final class OpenQueries {
 
     /// Adds changes for the next results.
     func recordChanges(_ changes: [DocumentChange], revision: Int) {
-        if !changes.isEmpty { unshown.append(Unshown(changes: changes, revision: revision)) }
+        if !changes.isEmpty { unsentChanges.append(UnsentChange(changes: changes, revision: revision)) }
     }
 
     /// True while noted changes are not in all results. The lists are between two revisions until then.
-    var isShowing: Bool { !unshown.isEmpty }
+    var isShowing: Bool { !unsentChanges.isEmpty }
 
     /// Applies noted changes to the affected results for a time slice; returns true when all are applied. Each result shows
     /// changes that were noted together in one turn, so a reader sees all or none of a transaction.
-    func goOnShowing(_ slice: ScanSlice = ScanSlice()) -> Bool {
+    func continueShowing(_ slice: ScanSlice = ScanSlice()) -> Bool {
         var slice = slice
-        while !unshown.isEmpty {
-            while unshown[0].next < unshown[0].changes.count {
-                if !lists.isApplying { lists.beginApplying(unshown[0].changes[unshown[0].next]) }
+        while !unsentChanges.isEmpty {
+            while unsentChanges[0].next < unsentChanges[0].changes.count {
+                if !lists.isApplying { lists.beginApplying(unsentChanges[0].changes[unsentChanges[0].next]) }
                 guard continueApplying(&slice) else { return false }
-                unshown[0].next += 1
+                unsentChanges[0].next += 1
                 if slice.isOver { return false }
             }
             while let query = unpublished.popLast() {
-                query.publish(revision: unshown[0].revision)
+                query.publish(revision: unsentChanges[0].revision)
                 if slice.isOver, !unpublished.isEmpty { return false }
             }
-            unshown.removeFirst()
+            unsentChanges.removeFirst()
             if slice.isOver { break }
         }
-        return unshown.isEmpty
+        return unsentChanges.isEmpty
     }
 
     private func continueApplying(_ slice: inout ScanSlice) -> Bool {

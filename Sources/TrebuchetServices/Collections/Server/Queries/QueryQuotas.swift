@@ -31,9 +31,9 @@ struct QueryQuotas {
             return missing(holder)
         }
 
-        private static func decrement<QuotaScope>(_ counts: inout [QuotaScope: Int], _ party: QuotaScope) {
-            guard let count = counts[party] else { return }
-            counts[party] = count > 1 ? count - 1 : nil
+        private static func decrement<QuotaScope>(_ counts: inout [QuotaScope: Int], _ scope: QuotaScope) {
+            guard let count = counts[scope] else { return }
+            counts[scope] = count > 1 ? count - 1 : nil
         }
     }
 

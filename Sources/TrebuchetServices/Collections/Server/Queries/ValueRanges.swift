@@ -100,19 +100,19 @@ struct ValueRanges {
         ) { $0.range.kind }
         for kind in Array(trees.keys) {
             var tree = trees[kind]!.sorted { JSONOrder.compare($0.range.lower, $1.range.lower) < 0 }
-            _ = Self.noteHighest(&tree, 0..<tree.count)
+            _ = Self.updateHighest(&tree, 0..<tree.count)
             trees[kind] = tree
         }
         self.trees = trees
     }
 
     /// Sets and returns the highest end of a part; the inner value is nil when a range has no end.
-    private static func noteHighest(_ tree: inout [Entry], _ part: Range<Int>) -> JSONValue?? {
+    private static func updateHighest(_ tree: inout [Entry], _ part: Range<Int>) -> JSONValue?? {
         guard !part.isEmpty else { return .none }
         let middle = (part.lowerBound + part.upperBound) / 2
         var highest = tree[middle].range.upper
         for below in [
-            noteHighest(&tree, part.lowerBound..<middle), noteHighest(&tree, middle + 1..<part.upperBound),
+            updateHighest(&tree, part.lowerBound..<middle), updateHighest(&tree, middle + 1..<part.upperBound),
         ] {
             guard case .some(let other) = below else { continue }
             guard let present = highest, let other else {

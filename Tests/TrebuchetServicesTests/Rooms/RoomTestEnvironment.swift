@@ -53,7 +53,7 @@ struct RoomTestClient {
 }
 
 /// A server with rooms.
-struct RoomWorld {
+struct RoomTestEnvironment {
     let server: TrebuchetServer
     let host: RoomHost
     let address: SocketAddress
@@ -62,7 +62,7 @@ struct RoomWorld {
         _ limits: RoomLimits = RoomLimits(), rules: any RoomRules = OpenRooms(),
         serverLimits: ServerLimits = ServerLimits(), access: AccessPolicy = AccessPolicy(),
         mayCall: (@Sendable (Caller?, String, String) -> Bool)? = nil,
-        isolation: isolated (any Actor)? = #isolation, _ body: (RoomWorld) async throws -> Void
+        isolation: isolated (any Actor)? = #isolation, _ body: (RoomTestEnvironment) async throws -> Void
     ) async throws {
         var access = access
         access.identifiesCallers = true
@@ -72,7 +72,7 @@ struct RoomWorld {
         let host = RoomHost.expose(on: server, rules: rules, limits: limits)
         let address = try await server.start()
         do {
-            try await body(RoomWorld(server: server, host: host, address: address))
+            try await body(RoomTestEnvironment(server: server, host: host, address: address))
         } catch {
             await server.shutdown(drain: .zero)
             throw error

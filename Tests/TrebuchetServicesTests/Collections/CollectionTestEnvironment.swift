@@ -19,7 +19,7 @@ extension Schema {
 }
 
 /// A server with collections, whose clients are identified by a token: their name; the name `nobody` denotes an anonymous client.
-struct CollectionWorld {
+struct CollectionTestEnvironment {
     let server: TrebuchetServer
     let host: CollectionHost
     let address: SocketAddress
@@ -28,23 +28,23 @@ struct CollectionWorld {
         store: any StateStore = MemoryStore(), rules: any CollectionRules = CreatorRules(),
         limits: CollectionLimits = CollectionLimits(),
         clock: CollectionClock = CollectionClock(), reactors: Int? = nil,
-        isolation: isolated (any Actor)? = #isolation, _ body: (CollectionWorld) async throws -> Void
+        isolation: isolated (any Actor)? = #isolation, _ body: (CollectionTestEnvironment) async throws -> Void
     ) async throws {
-        let world = try await begin(store: store, rules: rules, limits: limits, clock: clock, reactors: reactors)
+        let environment = try await begin(store: store, rules: rules, limits: limits, clock: clock, reactors: reactors)
         do {
-            try await body(world)
+            try await body(environment)
         } catch {
-            await world.server.shutdown(drain: .zero)
+            await environment.server.shutdown(drain: .zero)
             throw error
         }
-        await world.server.shutdown(drain: .zero)
+        await environment.server.shutdown(drain: .zero)
     }
 
     static func begin(
         store: any StateStore = MemoryStore(), rules: any CollectionRules = CreatorRules(),
         limits: CollectionLimits = CollectionLimits(),
         clock: CollectionClock = CollectionClock(), port: Int = 0, reactors: Int? = nil
-    ) async throws -> CollectionWorld {
+    ) async throws -> CollectionTestEnvironment {
         var access = AccessPolicy.open
         access.identifiesCallers = true
         access.authenticate = { request in
@@ -53,7 +53,7 @@ struct CollectionWorld {
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: port), reactors: reactors, access: access)
         let host = CollectionHost.expose(on: server, store: store, rules: rules, limits: limits, clock: clock)
-        return CollectionWorld(server: server, host: host, address: try await server.start())
+        return CollectionTestEnvironment(server: server, host: host, address: try await server.start())
     }
 
     func guest(_ name: String = "nobody", at address: SocketAddress? = nil) -> CollectionTestClient {

@@ -6,7 +6,7 @@ import Trebuchet
 @testable import TrebuchetServices
 
 /// A server with all services and a socket for administrators.
-struct AdminWorld {
+struct AdminTestEnvironment {
     let server: TrebuchetServer
     let address: SocketAddress
     let collections: CollectionHost
@@ -17,15 +17,15 @@ struct AdminWorld {
     private let folder: TemporaryFolder
 
     final class Log: Sendable {
-        private let kept = Mutex<[String]>([])
+        private let logged = Mutex<[String]>([])
 
-        var lines: [String] { kept.withLock { $0 } }
-        func add(_ line: String) { kept.withLock { $0.append(line) } }
+        var lines: [String] { logged.withLock { $0 } }
+        func add(_ line: String) { logged.withLock { $0.append(line) } }
     }
 
     static func run(
         store: any StateStore = MemoryStore(), isolation: isolated (any Actor)? = #isolation,
-        _ body: (AdminWorld) async throws -> Void
+        _ body: (AdminTestEnvironment) async throws -> Void
     ) async throws {
         let log = Log()
         let accounts = try await Accounts(store: store, mailer: ClosureMailer { _, _ in })
@@ -36,19 +36,19 @@ struct AdminWorld {
         let collections = CollectionHost.expose(on: server, store: store)
         let rooms = RoomHost.expose(on: server)
         let folder = try TemporaryFolder()
-        let world = AdminWorld(
+        let environment = AdminTestEnvironment(
             server: server, address: try await server.start(), collections: collections, rooms: rooms,
             accounts: accounts,
             socket: try AdminSocket.open(
                 on: server, at: folder.path + "/a.admin", collections: collections, rooms: rooms, accounts: accounts),
             log: log, folder: folder)
         do {
-            try await body(world)
+            try await body(environment)
         } catch {
-            await world.end()
+            await environment.end()
             throw error
         }
-        await world.end()
+        await environment.end()
     }
 
     private func end() async {
