@@ -65,7 +65,8 @@ import TrebuchetCluster
     }
 
     @Test(
-        "while several activations end at once, each response follows the update that shows its effect", arguments: 0..<24)
+        "while several activations end at once, each response follows the update that shows its effect",
+        arguments: 0..<24)
     func order(number: Int) async throws {
         let isIdempotent = number % 4 < 2
         try await with(number % 2, calling: isIdempotent ? "addOnce(_:)" : "add(_:)") { name, client, engineRoute in
