@@ -13,14 +13,14 @@ struct VectorRow {
     /// The value as read, in JSON: dates, bytes and similar types are objects with a `type`.
     let value: String
 
-    /// - Parameter waitsForReconnect: true if Swift decodes an equal value; a nil in two optionals loses one of them.
-    init<Value: Codable>(_ method: String, _ value: Value, reads: String, waitsForReconnect: Bool = true) throws {
+    /// - Parameter isRoundTrip: true if Swift decodes an equal value; a nil in two optionals loses one of them.
+    init<Value: Codable>(_ method: String, _ value: Value, reads: String, isRoundTrip: Bool = true) throws {
         self.method = method
         let coder = ValueCoder()
         let text = try Self.written(value, coder)
         let read = try Array(text.utf8).withUnsafeBytes { try coder.decode(Value.self, from: $0) }
         let again = try Self.written(read, coder)
-        guard (text == again) == waitsForReconnect else { throw Unstable(text: text, again: again) }
+        guard (text == again) == isRoundTrip else { throw Unstable(text: text, again: again) }
         json = text
         self.value = reads
     }
@@ -175,7 +175,7 @@ extension VectorRow {
                 reads: #"[{},{"a":1,"b":\#(date),"c":2,"d":[\#(date),null],"e":"e"}]"#),
             VectorRow(
                 "sparse", [Sparse(a: nil, b: nil, c: .some(nil), d: nil, e: nil)], reads: #"[{"c":null}]"#,
-                comesBack: false),
+                isRoundTrip: false),
             VectorRow(
                 "keys", Keys(texts: ["a": 1], pairs: [.red: then], accounts: [AccountID(rawValue: "x"): Data([1])]),
                 reads: """

@@ -26,6 +26,30 @@ import TrebuchetWire
             })
     }
 
+    @Test("texts of names are ordered as the bytes of the names")
+    func nameOrder() {
+        var random = RandomSource(seed: 11)
+        let parts = ["", "a", "z", "u", "0", "\"", "\\", "\n", "\u{1}", "\u{1F}", "é", "😀"]
+        func name() -> String {
+            (0..<Int.random(in: 0..<8, using: &random)).map { _ in parts.randomElement(using: &random)! }.joined()
+        }
+        func text(_ name: String) -> [UInt8] {
+            var buffer = ByteBuffer()
+            JSONString.append(name, to: &buffer)
+            return Array(buffer.bytes.dropFirst().dropLast())
+        }
+        for _ in 0..<20_000 {
+            let start = name()
+            let (one, other) = (start + name(), start + name())
+            let expected =
+                one.utf8.elementsEqual(other.utf8) ? 0 : one.utf8.lexicographicallyPrecedes(other.utf8) ? -1 : 1
+            let order = text(one).withUnsafeBytes { one in
+                text(other).withUnsafeBytes { CanonicalJSON.compareNames(one, $0).signum() }
+            }
+            #expect(order == expected, "\(one.debugDescription) \(other.debugDescription)")
+        }
+    }
+
     /// The algorithm of RFC 7396, section 2.
     private static func merged(_ target: JSONValue, _ patch: JSONValue) -> JSONValue {
         guard case .object(let changes) = patch else { return patch }

@@ -55,4 +55,36 @@ import TrebuchetTesting
             try await room.setPresence(.null)
         }
     }
+
+    @Test("a member that joins again uses the rate of its presence updates")
+    func presenceOfMember() async throws {
+        var limits = RoomLimits()
+        limits.presenceUpdates = RateLimit(callsPerSecond: 0.001, burst: 10)
+        try await RoomTestEnvironment.run(limits) { environment in
+            let room = try await occupiedRoom(environment)
+            let large = JSONValue.object(["a": .string(String(repeating: "x", count: 24 << 10))])
+            _ = try await room.join(presence: large, token: nil, attempt: nil)
+            for _ in 0..<2 { _ = try await room.join(presence: large, token: nil, attempt: nil) }
+            let error = await #expect(throws: RoomError.self) {
+                try await room.join(presence: large, token: nil, attempt: nil)
+            }
+            guard case .rateLimited? = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+        }
+    }
+
+    @Test("the canonical text of a presence counts, not the bytes of the message")
+    func canonicalSize() async throws {
+        try await RoomTestEnvironment.run { environment in
+            let room = try await occupiedRoom(environment)
+            let text = "[" + Array(repeating: "1e15", count: 10_000).joined(separator: ",") + "]"
+            let presence = Array(text.utf8).withUnsafeBytes { EncodedJSON(canonical: $0) }
+            let refusal = RoomError.presenceTooLarge(bytes: 170_001, limit: 64 << 10)
+            await #expect(throws: refusal) { try await room.join(presence: presence, token: nil, attempt: nil) }
+            _ = try await room.join(presence: nil, token: nil, attempt: nil)
+            await #expect(throws: refusal) { try await room.setPresence(presence) }
+        }
+    }
 }

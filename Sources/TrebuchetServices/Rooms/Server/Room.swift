@@ -80,8 +80,13 @@ distributed actor Room {
         guard rules.canJoin(principal, name) else { throw .forbidden }
         if let time = host.banTimeLeft(client, of: name) { throw .kicked(retryAfterMilliseconds: time) }
         membership.limit = rules.memberLimit(of: name, host.limits.membersPerRoom)
-        let newPresence = try presence.map { (presence) throws(RoomError) in try value(presence) }
         let isHere = (try? membership.membershipID(of: client)) != nil
+        // A join of a member replaces its presence, as `setPresence` does.
+        if isHere, let presence {
+            try host.consumeRate(.presenceUpdates, of: client)
+            try consumeUpdates(of: presence.byteCount)
+        }
+        let newPresence = try presence.map { (presence) throws(RoomError) in try value(presence) }
         if !isHere, !client.reserveUse() { throw .tooManyRooms(limit: client.maximumUses) }
         let holder = QuotaHolder(principal: principal?.id, host: client.host)
         let joined: RoomMembership<RoomConnectionState>.Joined
@@ -248,17 +253,20 @@ distributed actor Room {
         throw .invalidValue("the objects of a presence have \(members) members, of at most \(limit)")
     }
 
-    /// The size first: larger values are not decoded.
+    /// The size first: larger values are not decoded. The canonical text counts too: `1e15` has 16 digits.
     private func value(_ encoded: EncodedJSON) throws(RoomError) -> JSONValue {
         try check(encoded.byteCount)
         let (depth, members) = encoded.nesting
         guard depth <= RoomLimits.maximumDepth else { throw .tooDeep(limit: RoomLimits.maximumDepth) }
         try checkMembers(members)
+        let value: JSONValue
         do {
-            return try encoded.value()
+            value = try encoded.value()
         } catch {
             throw .invalidValue("\(error)")
         }
+        try check(value.byteCount)
+        return value
     }
 
     private func check(_ bytes: Int) throws(RoomError) {
