@@ -37,7 +37,10 @@ final class MatchList {
     let number: Int
     private let mayRead: @Sendable (Document) -> Bool
     private(set) var rows = RowList()
+    private var included = SlotSet()
     private var ahead: Ahead
+    /// The number of documents that its conditions were evaluated for; for tests.
+    private(set) var evaluations = 0
     /// The number of queries and calls that use it.
     var users = 0
     /// Counts how often it has lost its last user.
@@ -74,11 +77,13 @@ final class MatchList {
                 row = all.slots[slots[place]]
                 ahead = .some(slots, from: place + 1)
             }
-            if let row {
+            // The time of a scan must not depend on the content of documents that the reader may not read.
+            let readable = row.flatMap { mayRead($0.document) ? $0 : nil }
+            if let readable {
                 var elements = ArrayElements()
-                if matches(row, &elements) { insert(row) }
+                if matches(readable, &elements) { insert(readable) }
             }
-            if slice.isOver(after: row) { return isComplete }
+            if slice.isOver(after: readable) { return isComplete }
         }
     }
 
@@ -88,18 +93,16 @@ final class MatchList {
     func apply(_ before: DocumentRow?, _ after: DocumentRow?, _ elements: inout ArrayElements) -> Change? {
         guard let slot = (before ?? after)?.slot, !isAhead(slot) else { return nil }
         var change = Change()
-        if let before {
+        if let before, included.remove(slot) {
             let place = position(of: before, sortKey(of: before))
-            if rows.row(at: place) === before {
-                change.removed = (before, rows.index(of: place))
-                rows.remove(at: place)
-            }
+            change.removed = (before, rows.index(of: place))
+            rows.remove(at: place)
         }
-        if let after, matches(after, &elements) {
+        if let after, mayRead(after.document), matches(after, &elements) {
             let sortKey = sortKey(of: after)
             let place = position(of: after, sortKey)
             change.inserted = (after, rows.index(of: place))
-            rows.insert(after, key: sortKey, at: place)
+            insert(after, sortKey, at: place)
         }
         return change.removed == nil && change.inserted == nil ? nil : change
     }
@@ -119,8 +122,10 @@ final class MatchList {
         }
     }
 
+    /// - Parameter row: must be readable, because the time of the evaluation depends on its content.
     private func matches(_ row: DocumentRow, _ elements: inout ArrayElements) -> Bool {
-        key.conditions.allMatch(row.document, &elements) && mayRead(row.document)
+        evaluations += 1
+        return key.conditions.allMatch(row.document, &elements)
     }
 
     private func sortKey(of row: DocumentRow) -> SortKey { SortKey(row.document, in: key.order) }
@@ -131,6 +136,11 @@ final class MatchList {
 
     private func insert(_ row: DocumentRow) {
         let sortKey = sortKey(of: row)
-        rows.insert(row, key: sortKey, at: position(of: row, sortKey))
+        insert(row, sortKey, at: position(of: row, sortKey))
+    }
+
+    private func insert(_ row: DocumentRow, _ sortKey: SortKey, at place: RowList.Position) {
+        rows.insert(row, key: sortKey, at: place)
+        included.insert(row.slot)
     }
 }

@@ -210,9 +210,9 @@ final class OpenQueries {
     // MARK: Lists
 
     /// Builds the index for a list; returns true when that is complete.
-    func prepare(_ key: MatchList.Key) -> Bool {
+    func prepare(_ key: MatchList.Key, mayRead: @escaping @Sendable (Document) -> Bool) -> Bool {
         var slice = ScanSlice()
-        return lists.prepare(key, &slice)
+        return lists.prepare(key, mayRead: mayRead, &slice)
     }
 
     /// Scans documents for a time slice. Returns true when all were scanned and all noted changes are in the results; then the
