@@ -67,6 +67,8 @@ final class OpenQueries {
     var reading = 0
     /// Changes that the results do not include yet, oldest first.
     private var unshown: [Unshown] = []
+    /// The number of turns that have updated results; for tests.
+    private(set) var updateTurns = 0
     /// Queries that the first of the changes affects.
     private var unpublished: [OpenQuery] = []
 
@@ -277,6 +279,7 @@ final class OpenQueries {
     /// changes that were noted together in one turn, so a reader sees all or none of a transaction.
     func goOnShowing(_ slice: ScanSlice = ScanSlice()) -> Bool {
         var slice = slice
+        if isShowing { updateTurns += 1 }
         while !unshown.isEmpty {
             while unshown[0].next < unshown[0].changes.count {
                 if !lists.isApplying { lists.beginApplying(unshown[0].changes[unshown[0].next]) }
