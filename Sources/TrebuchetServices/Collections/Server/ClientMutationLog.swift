@@ -3,7 +3,8 @@ internal import Platform
 /// The recorded mutations of a collection's clients, which prevent a repeated execution, with those that are not in the store
 /// yet. Pure.
 ///
-/// Outcomes of mutations without changes are not written separately, and may be lost when the process ends.
+/// Outcomes of mutations without changes are not written separately, and may be lost when the process ends. They are evicted before
+/// outcomes with changes, whose loss could repeat a change. Of these, the party with the most loses one.
 struct ClientMutationLog: Sendable {
     /// The persistence of an outcome.
     enum Basis {
@@ -24,8 +25,15 @@ struct ClientMutationLog: Sendable {
 
     /// The clients of a party, a host or a principal.
     private struct Share {
-        var order = SlotOrder()
+        /// The clients whose mutations have changed nothing.
+        var unchanging = SlotOrder()
+        /// The other clients.
+        var changing = SlotOrder()
         var bytes = 0
+
+        var count: Int { unchanging.count + changing.count }
+        /// The client to evict first.
+        var first: Int? { unchanging.first ?? changing.first }
     }
 
     private struct Client {
@@ -33,6 +41,8 @@ struct ClientMutationLog: Sendable {
         var window = MutationDeduplicationWindow()
         /// The party that has used it last, since the collection was loaded. Loopback callers that are not signed in have none.
         var party: MutationParty?
+        /// True when one of its mutations has changed a document.
+        var hasChanges = false
         /// The newest number whose outcome is in the store.
         var known: Int?
         /// The newest number that stays after a failed write, 0 when the client does not; nil when all of them stay.
@@ -57,10 +67,12 @@ struct ClientMutationLog: Sendable {
     private var clients: [Client] = []
     private var unusedSlots: [Int] = []
     private var slots: [ByteText: Int] = [:]
-    private var order = SlotOrder()
     private var links: [SlotOrder.Link] = []
-    private var shares: [MutationParty: Share] = [:]
-    private var partyLinks: [SlotOrder.Link] = []
+    private var shares: [MutationParty?: Share] = [:]
+    /// The parties by their numbers of clients without changes, of all clients, and of bytes.
+    private var mostUnchanging = LargestFirst<MutationParty?>()
+    private var mostClients = LargestFirst<MutationParty?>()
+    private var mostBytes = LargestFirst<MutationParty?>()
     /// The size of all clients in bytes.
     private(set) var byteCount = 0
     /// The slots of clients with changes for the next batch, and evicted clients, which the store may have.
@@ -77,8 +89,9 @@ struct ClientMutationLog: Sendable {
             let slot = addClient(name)
             clients[slot].window = window
             clients[slot].known = window.last
+            clients[slot].hasChanges = true
             byteCount += clients[slot].byteCount
-            order.markUsed(slot, &links)
+            insertIntoShare(slot)
         }
     }
 
@@ -119,52 +132,61 @@ struct ClientMutationLog: Sendable {
             slot = clients.count
             clients.append(Client(name: name))
             links.append(SlotOrder.Link())
-            partyLinks.append(SlotOrder.Link())
         }
         slots[name] = slot
         return slot
     }
 
-    /// Counts a client for the party that uses it now.
-    private mutating func setParty(_ party: MutationParty?, of slot: Int) {
-        let before = clients[slot].party
-        if before != party {
-            let bytes = clients[slot].byteCount
-            if let before {
-                shares[before]?.order.remove(slot, &partyLinks)
-                shares[before]?.bytes -= bytes
-                if shares[before]?.order.count == 0 { shares[before] = nil }
-            }
-            clients[slot].party = party
-            if let party { shares[party, default: Share()].bytes += bytes }
+    /// Counts a client for its party, as the most recently used one.
+    private mutating func insertIntoShare(_ slot: Int) {
+        let party = clients[slot].party
+        shares[party, default: Share()].bytes += clients[slot].byteCount
+        if clients[slot].hasChanges {
+            shares[party]?.changing.markUsed(slot, &links)
+        } else {
+            shares[party]?.unchanging.markUsed(slot, &links)
         }
-        if let party { shares[party]?.order.markUsed(slot, &partyLinks) }
+        setSizes(of: party)
     }
 
-    /// Changes the outcomes of a client, and counts their bytes.
-    private mutating func changeWindow(of slot: Int, _ change: (inout MutationDeduplicationWindow) -> Void) {
-        let before = clients[slot].window.byteCount
-        change(&clients[slot].window)
-        let added = clients[slot].window.byteCount - before
-        byteCount += added
-        if added != 0, let party = clients[slot].party { shares[party]?.bytes += added }
+    private mutating func removeFromShare(_ slot: Int) {
+        let party = clients[slot].party
+        shares[party]?.bytes -= clients[slot].byteCount
+        if clients[slot].hasChanges {
+            shares[party]?.changing.remove(slot, &links)
+        } else {
+            shares[party]?.unchanging.remove(slot, &links)
+        }
+        setSizes(of: party)
+        if shares[party]?.count == 0 { shares[party] = nil }
+    }
+
+    private mutating func setSizes(of party: MutationParty?) {
+        guard let share = shares[party] else { return }
+        mostUnchanging.setSize(share.unchanging.count, of: party)
+        mostClients.setSize(share.count, of: party)
+        mostBytes.setSize(share.bytes, of: party)
     }
 
     private mutating func removeClient(_ slot: Int) {
         byteCount -= clients[slot].byteCount
-        setParty(nil, of: slot)
-        order.remove(slot, &links)
+        removeFromShare(slot)
         slots[clients[slot].name] = nil
         clients[slot] = Client(name: ByteText(""))
         unusedSlots.append(slot)
     }
 
-    /// Returns the client to evict: one of the party that adds another when it has used its share, else the least recently used.
+    /// Returns the client to evict: one of the party that adds another when it has used its share, else one without changes, else
+    /// one of the party with the most.
     private func clientToEvict(for party: MutationParty?, most: Int) -> Int? {
-        guard let party, let share = shares[party],
-            share.order.count > max(1, most / Self.shareDivisor) || share.bytes > Self.maximumBytes / Self.shareDivisor
-        else { return order.first }
-        return share.order.first
+        if party != nil, let share = shares[party],
+            share.count > max(1, most / Self.shareDivisor) || share.bytes > Self.maximumBytes / Self.shareDivisor
+        {
+            return share.first
+        }
+        let largest =
+            mostUnchanging.first ?? (slots.count > max(1, most) ? mostClients.first : mostBytes.first)
+        return largest.flatMap { shares[$0]?.first }
     }
 
     /// - Parameters:
@@ -189,9 +211,13 @@ struct ClientMutationLog: Sendable {
             clients[slot].isUnwritten = true
             unwritten.append(slot)
         }
-        setParty(party, of: slot)
-        changeWindow(of: slot) { $0.remember(outcome, of: mutation) }
-        order.markUsed(slot, &links)
+        if present != nil { removeFromShare(slot) }
+        let before = clients[slot].byteCount
+        clients[slot].party = party
+        if ground == .written { clients[slot].hasChanges = true }
+        clients[slot].window.remember(outcome, of: mutation)
+        byteCount += clients[slot].byteCount - before
+        insertIntoShare(slot)
         var count = 0
         while slots.count > max(1, most) || byteCount > Self.maximumBytes && slots.count > 1,
             count < Self.forgottenAtOnce, let forgotten = clientToEvict(for: party, most: most)
@@ -248,8 +274,11 @@ struct ClientMutationLog: Sendable {
                 clients[slot].settled = nil
                 (clients[slot].isUnwritten, clients[slot].isUncertain) = (false, false)
                 clients[slot].isUncertainInBatch = false
-                changeWindow(of: slot) { $0.removeOutcomes(after: settled) }
-                order.markUsed(slot, &links)
+                removeFromShare(slot)
+                byteCount -= clients[slot].byteCount
+                clients[slot].window.removeOutcomes(after: settled)
+                byteCount += clients[slot].byteCount
+                insertIntoShare(slot)
             }
         }
         (unwritten, evicted, unsettled, uncertain, uncertainInBatch) = ([], [], [], [], [])
