@@ -43,9 +43,10 @@ enum CanonicalJSON {
 
     /// Compares two names, or the texts of two strings between their quotes, by the bytes of the decoded strings.
     static func compareNames(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Int {
-        guard isEscaped(one) || isEscaped(other) else { return compareBytes(one, other) }
-        let (one, other) = (string(one), string(other))
-        return one.isSameBytes(as: other) ? 0 : one.precedesInBytes(other) ? -1 : 1
+        let at = firstDifference(one, other)
+        guard at < one.count, at < other.count else { return one.count - other.count }
+        let start = startOfEscape(around: at, in: one)
+        return Int(decodedByte(at: start, one)) - Int(decodedByte(at: start, other))
     }
 
     @inline(__always)

@@ -39,6 +39,8 @@ final class MatchList {
     private(set) var rows = RowList()
     private var included = SlotSet()
     private var ahead: Ahead
+    /// The evaluation for the next document to scan, when it has taken longer than a time slice.
+    private var scanned: (evaluation: ConditionEvaluation, elements: ArrayElements)?
     /// The number of documents that its conditions were evaluated for; for tests.
     private(set) var evaluations = 0
     /// The number of queries and calls that use it.
@@ -58,39 +60,73 @@ final class MatchList {
 
     /// Scans documents until the time is up; returns true when all were scanned.
     func continueScan(_ all: DocumentRows, _ slice: inout ScanSlice) -> Bool {
-        while true {
-            let row: DocumentRow?
-            switch ahead {
-            case .nothing: return true
-            case .from(let slot):
-                guard slot < all.slots.count else {
-                    ahead = .nothing
-                    return true
-                }
-                row = all.slots[slot]
-                ahead = .from(slot + 1)
-            case .some(let slots, let place):
-                guard place < slots.count else {
-                    ahead = .nothing
-                    return true
-                }
-                row = all.slots[slots[place]]
-                ahead = .some(slots, from: place + 1)
-            }
+        while let slot = nextSlot(of: all) {
             // The time of a scan must not depend on the content of documents that the reader may not read.
-            let readable = row.flatMap { mayRead($0.document) ? $0 : nil }
+            let readable = all.slots[slot].flatMap { mayRead($0.document) ? $0 : nil }
             if let readable {
-                var elements = ArrayElements()
-                if matches(readable, &elements) { insert(readable) }
+                guard let isMatch = continueEvaluation(of: readable, &slice) else { return false }
+                if isMatch { insert(readable) }
             }
+            advance()
             if slice.isOver(after: readable) { return isComplete }
         }
+        ahead = .nothing
+        return true
+    }
+
+    /// Returns the slot to scan next.
+    private func nextSlot(of all: DocumentRows) -> Int? {
+        switch ahead {
+        case .nothing: nil
+        case .from(let slot): slot < all.slots.count ? slot : nil
+        case .some(let slots, let place): place < slots.count ? slots[place] : nil
+        }
+    }
+
+    private func advance() {
+        switch ahead {
+        case .nothing: break
+        case .from(let slot): ahead = .from(slot + 1)
+        case .some(let slots, let place): ahead = .some(slots, from: place + 1)
+        }
+    }
+
+    /// Evaluates the conditions for the document that is scanned. Returns nil when the time is up.
+    private func continueEvaluation(of row: DocumentRow, _ slice: inout ScanSlice) -> Bool? {
+        // Another row when the document has changed meanwhile.
+        let resumed = scanned?.evaluation.row === row ? scanned : nil
+        var (evaluation, elements) = resumed ?? (beginEvaluation(of: row), ArrayElements())
+        let isMatch = evaluation.resume(key.conditions, &elements, &slice)
+        scanned = isMatch == nil ? (evaluation, elements) : nil
+        return isMatch
+    }
+
+    private func beginEvaluation(of row: DocumentRow) -> ConditionEvaluation {
+        evaluations += 1
+        return ConditionEvaluation(row)
+    }
+
+    /// Returns whether the document belongs to the list after a change; nil when the evaluation must be resumed.
+    ///
+    /// - Parameters:
+    ///   - evaluation: nil at first.
+    ///   - elements: the cache for the document.
+    func matches(
+        _ after: DocumentRow?, _ evaluation: inout ConditionEvaluation?, _ elements: inout ArrayElements,
+        _ slice: inout ScanSlice
+    ) -> Bool? {
+        guard let after, !isAhead(after.slot) else { return false }
+        if evaluation == nil {
+            guard mayRead(after.document) else { return false }
+            evaluation = beginEvaluation(of: after)
+        }
+        return evaluation?.resume(key.conditions, &elements, &slice)
     }
 
     /// Returns nil when the list does not change.
     ///
-    /// - Parameter elements: the cache for the document after the change.
-    func apply(_ before: DocumentRow?, _ after: DocumentRow?, _ elements: inout ArrayElements) -> Change? {
+    /// - Parameter isMatch: whether the list contains the document after the change.
+    func apply(_ before: DocumentRow?, _ after: DocumentRow?, isMatch: Bool) -> Change? {
         guard let slot = (before ?? after)?.slot, !isAhead(slot) else { return nil }
         var change = Change()
         if let before, included.remove(slot) {
@@ -98,7 +134,7 @@ final class MatchList {
             change.removed = (before, rows.index(of: place))
             rows.remove(at: place)
         }
-        if let after, mayRead(after.document), matches(after, &elements) {
+        if let after, isMatch {
             let sortKey = sortKey(of: after)
             let place = position(of: after, sortKey)
             change.inserted = (after, rows.index(of: place))
@@ -120,12 +156,6 @@ final class MatchList {
             }
             return low < slots.count && slots[low] == slot
         }
-    }
-
-    /// - Parameter row: must be readable, because the time of the evaluation depends on its content.
-    private func matches(_ row: DocumentRow, _ elements: inout ArrayElements) -> Bool {
-        evaluations += 1
-        return key.conditions.allMatch(row.document, &elements)
     }
 
     private func sortKey(of row: DocumentRow) -> SortKey { SortKey(row.document, in: key.order) }

@@ -19,6 +19,8 @@ struct MatchLists {
         /// The numbers of these lists.
         var lists: [Int]
         var elements = ArrayElements()
+        /// That of the last of the lists, when it has taken longer than a time slice.
+        var evaluation: ConditionEvaluation?
     }
 
     private(set) var rows: DocumentRows
@@ -123,9 +125,16 @@ struct MatchLists {
     ) -> Bool {
         guard var change = unapplied else { return true }
         unapplied = nil
-        while let number = change.lists.popLast() {
-            guard let list = byNumber[number] else { continue }
-            if let change = list.apply(change.before, change.after, &change.elements) { body(list, change) }
+        while let number = change.lists.last {
+            if let list = byNumber[number] {
+                guard let isMatch = list.matches(change.after, &change.evaluation, &change.elements, &slice) else {
+                    unapplied = change
+                    return false
+                }
+                if let change = list.apply(change.before, change.after, isMatch: isMatch) { body(list, change) }
+            }
+            change.evaluation = nil
+            change.lists.removeLast()
             if slice.isOver(after: change.after), !change.lists.isEmpty {
                 unapplied = change
                 return false
