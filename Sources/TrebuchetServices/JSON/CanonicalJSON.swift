@@ -46,60 +46,10 @@ enum CanonicalJSON {
     /// Canonical texts have one form for each string, so the first difference decides. Nothing behind it is read: many short
     /// names are compared with a long one.
     static func compareNames(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Int {
-        let difference = firstDifference(one, other)
-        guard difference < min(one.count, other.count) else { return one.count - other.count }
-        let start = startOfCharacter(difference, one)
-        guard let left = decodedByte(one, start), let right = decodedByte(other, start), left != right else {
-            return compareDecoded(string(one), string(other))
-        }
-        return left < right ? -1 : 1
-    }
-
-    private static func compareDecoded(_ one: String, _ other: String) -> Int {
-        one.isSameBytes(as: other) ? 0 : one.precedesInBytes(other) ? -1 : 1
-    }
-
-    /// Returns the index of the first byte in which two texts differ; the count of the shorter one if there is none.
-    private static func firstDifference(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Int {
-        let both = min(one.count, other.count)
-        var at = 0
-        while at &+ 8 <= both {
-            let left = one.loadUnaligned(fromByteOffset: at, as: UInt64.self)
-            let difference = UInt64(littleEndian: left ^ other.loadUnaligned(fromByteOffset: at, as: UInt64.self))
-            if difference != 0 { return at &+ difference.trailingZeroBitCount / 8 }
-            at &+= 8
-        }
-        while at < both, one[at] == other[at] { at &+= 1 }
-        return at
-    }
-
-    /// Returns the start of the escape sequence that contains a byte; the byte's own index without one.
-    private static func startOfCharacter(_ index: Int, _ text: UnsafeRawBufferPointer) -> Int {
-        for start in stride(from: index - 1, through: max(0, index - 5), by: -1) where text[start] == 0x5C {
-            var first = start
-            while first > 0, text[first - 1] == 0x5C { first -= 1 }
-            // Of several backslashes in a row, every other one begins a sequence.
-            guard (start - first) & 1 == 0 else { return index }
-            // All bytes before the index are the same in both texts.
-            return start == index - 1 || text[start + 1] == UInt8(ascii: "u") ? start : index
-        }
-        return index
-    }
-
-    /// Returns the first byte of the decoded character at an index; nil for an escape sequence outside of ASCII.
-    private static func decodedByte(_ text: UnsafeRawBufferPointer, _ index: Int) -> UInt8? {
-        guard text[index] == 0x5C else { return text[index] }
-        switch text[index + 1] {
-        case UInt8(ascii: "b"): return 0x08
-        case UInt8(ascii: "f"): return 0x0C
-        case UInt8(ascii: "n"): return 0x0A
-        case UInt8(ascii: "r"): return 0x0D
-        case UInt8(ascii: "t"): return 0x09
-        case UInt8(ascii: "u"):
-            let digits = String(decoding: text[index + 2..<index + 6], as: UTF8.self)
-            return UInt16(digits, radix: 16).flatMap { $0 < 0x80 ? UInt8($0) : nil }
-        default: return text[index + 1]
-        }
+        let at = firstDifference(one, other)
+        guard at < one.count, at < other.count else { return one.count - other.count }
+        let start = startOfEscape(around: at, in: one)
+        return Int(decodedByte(at: start, one)) - Int(decodedByte(at: start, other))
     }
 
     @inline(__always)

@@ -107,6 +107,44 @@ import TrebuchetWire
         }
     }
 
+    @Test("texts with escapes and with several texts of a number compare like their values", arguments: UInt64(1)...20)
+    func texts(seed: UInt64) {
+        var random = RandomSource(seed: seed)
+        let parts = ["\n", "\"", "\\", "u", "0", "1", "n", "é", "\u{1}", "\u{1f}", "😀", "1e+30", ",", "]"]
+        func text(_ count: Int) -> String { (0..<count).map { _ in parts.randomElement(using: &random)! }.joined() }
+        let numbers: [JSONValue] = [
+            .integer(1), .integer(1 << 53), .number(0x1p53), .integer(1 << 60), .number(0x1p60), .number(0x1p61),
+            .number(1e30), .number(1e300), .number(1.5), .string("1e+30"), .string("1"), .null, .bool(true),
+        ]
+        func value(_ depth: Int) -> JSONValue {
+            switch Int.random(in: 0..<(depth == 0 ? 4 : 6), using: &random) {
+            case 0: .string(text(Int.random(in: 0..<4, using: &random)))
+            case 1...3: numbers.randomElement(using: &random)!
+            case 4: .array((0..<Int.random(in: 0..<4, using: &random)).map { _ in value(depth - 1) })
+            default: .object(JSONObject([(key: text(1), value: value(depth - 1))]))
+            }
+        }
+        let long = text(506)
+        let values =
+            (0..<60).map { _ in value(2) } + (0..<8).map { _ in .string(long + text(8)) }
+            + [.array([.integer(1 << 53), .string("[1")]), .array([.number(0x1p53), .string("[1")])]
+        for one in values {
+            for other in values {
+                one.json.withUnsafeBytes { left in
+                    other.json.withUnsafeBytes { right in
+                        #expect(JSONOrder.compare(left, right).signum() == JSONOrder.compare(one, other).signum())
+                        #expect(
+                            JSONOrder.comparePlaces(left, right).signum()
+                                == JSONOrder.comparePlaces(one, other).signum())
+                        #expect(
+                            JSONOrder.areEqual(left, right, isExact: false) == JSONOrder.areEqual(one, other),
+                            "\(one) \(other)")
+                    }
+                }
+            }
+        }
+    }
+
     @Test("sort keys never contradict the order, ascending or descending", arguments: UInt64(1)...20)
     func sortKeys(seed: UInt64) {
         var random = RandomSource(seed: seed)

@@ -44,7 +44,7 @@ extension JSONOrder {
         guard kind == self.kind(other), kind == .number || kind == .array || kind == .object else {
             return false
         }
-        return areEqual(JSONValue(canonical: one), JSONValue(canonical: other))
+        return CanonicalJSON.areEqual(one, other)
     }
 
     /// As ``comparePlaces(_:_:)`` of two values.
@@ -55,7 +55,9 @@ extension JSONOrder {
         switch left {
         case .array, .object: return 0
         case .text where one.count > maximumTextLength || other.count > maximumTextLength:
-            return comparePlaces(JSONValue(canonical: one), JSONValue(canonical: other))
+            return CanonicalJSON.compareNames(
+                CanonicalJSON.prefix(CanonicalJSON.inside(one), decodedBytes: maximumTextLength),
+                CanonicalJSON.prefix(CanonicalJSON.inside(other), decodedBytes: maximumTextLength))
         default: return compare(one, other)
         }
     }

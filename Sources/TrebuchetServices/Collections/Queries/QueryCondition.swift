@@ -71,7 +71,7 @@ public struct QueryCondition: Sendable {
     func matches(_ document: Document, _ elements: inout ArrayElements) -> Bool {
         switch kind {
         case .any(let groups):
-            for group in groups where group.allMatch(document, &elements) { return true }
+            for group in groups where group.allSatisfy({ $0.matches(document, &elements) }) { return true }
             return false
         case .field(let field, .contains, _):
             return elements.contain(operands[0], in: field, of: document)
@@ -153,13 +153,6 @@ public struct QueryCondition: Sendable {
             }
             for group in groups { for condition in group { try condition.check(isInGroup: true) } }
         }
-    }
-}
-
-extension [QueryCondition] {
-    func allMatch(_ document: Document, _ elements: inout ArrayElements) -> Bool {
-        for condition in self where !condition.matches(document, &elements) { return false }
-        return true
     }
 }
 

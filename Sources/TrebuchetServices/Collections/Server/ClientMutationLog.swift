@@ -3,7 +3,8 @@ internal import Platform
 /// The recorded mutations of a collection's clients, which prevent a repeated execution, with those that are not in the store
 /// yet. Pure.
 ///
-/// Outcomes of mutations without changes are not written separately, and may be lost when the process ends.
+/// Outcomes of mutations without changes are not written separately, and may be lost when the process ends. They are evicted before
+/// outcomes with changes, whose loss could repeat a change. Of these, the scope with the most loses one.
 struct ClientMutationLog: Sendable {
     /// The persistence of an outcome.
     enum Basis {
@@ -24,8 +25,15 @@ struct ClientMutationLog: Sendable {
 
     /// The clients of a scope, a host or a principal.
     private struct Share {
-        var order = SlotOrder()
+        /// The clients whose mutations have changed nothing.
+        var unchanging = SlotOrder()
+        /// The other clients.
+        var changing = SlotOrder()
         var bytes = 0
+
+        var count: Int { unchanging.count + changing.count }
+        /// The client to evict first.
+        var first: Int? { unchanging.first ?? changing.first }
     }
 
     private struct Client {
@@ -33,6 +41,8 @@ struct ClientMutationLog: Sendable {
         var window = MutationDeduplicationWindow()
         /// The scope that has used it last, since the collection was loaded. Loopback callers that are not signed in have none.
         var scope: MutationScope?
+        /// True when one of its mutations has changed a document.
+        var hasChanges = false
         /// The newest number whose outcome is in the store.
         var known: Int?
         /// The newest number that stays after a failed write, 0 when the client does not; nil when all of them stay.
@@ -57,10 +67,12 @@ struct ClientMutationLog: Sendable {
     private var clients: [Client] = []
     private var unusedSlots: [Int] = []
     private var slots: [ByteText: Int] = [:]
-    private var order = SlotOrder()
     private var links: [SlotOrder.Link] = []
-    private var shares: [MutationScope: Share] = [:]
-    private var scopeLinks: [SlotOrder.Link] = []
+    private var shares: [MutationScope?: Share] = [:]
+    /// The parties by their numbers of clients without changes, of all clients, and of bytes.
+    private var mostUnchanging = LargestFirst<MutationScope?>()
+    private var mostClients = LargestFirst<MutationScope?>()
+    private var mostBytes = LargestFirst<MutationScope?>()
     /// The size of all clients in bytes.
     private(set) var byteCount = 0
     /// The slots of clients with changes for the next batch, and evicted clients, which the store may have.
@@ -77,8 +89,9 @@ struct ClientMutationLog: Sendable {
             let slot = addClient(name)
             clients[slot].window = window
             clients[slot].known = window.last
+            clients[slot].hasChanges = true
             byteCount += clients[slot].byteCount
-            order.markUsed(slot, &links)
+            insertIntoShare(slot)
         }
     }
 
@@ -119,52 +132,61 @@ struct ClientMutationLog: Sendable {
             slot = clients.count
             clients.append(Client(name: name))
             links.append(SlotOrder.Link())
-            scopeLinks.append(SlotOrder.Link())
         }
         slots[name] = slot
         return slot
     }
 
-    /// Counts a client for the scope that uses it now.
-    private mutating func setScope(_ scope: MutationScope?, of slot: Int) {
-        let before = clients[slot].scope
-        if before != scope {
-            let bytes = clients[slot].byteCount
-            if let before {
-                shares[before]?.order.remove(slot, &scopeLinks)
-                shares[before]?.bytes -= bytes
-                if shares[before]?.order.count == 0 { shares[before] = nil }
-            }
-            clients[slot].scope = scope
-            if let scope { shares[scope, default: Share()].bytes += bytes }
+    /// Counts a client for its scope, as the most recently used one.
+    private mutating func insertIntoShare(_ slot: Int) {
+        let scope = clients[slot].scope
+        shares[scope, default: Share()].bytes += clients[slot].byteCount
+        if clients[slot].hasChanges {
+            shares[scope]?.changing.markUsed(slot, &links)
+        } else {
+            shares[scope]?.unchanging.markUsed(slot, &links)
         }
-        if let scope { shares[scope]?.order.markUsed(slot, &scopeLinks) }
+        setSizes(of: scope)
     }
 
-    /// Changes the outcomes of a client, and counts their bytes.
-    private mutating func changeWindow(of slot: Int, _ change: (inout MutationDeduplicationWindow) -> Void) {
-        let before = clients[slot].window.byteCount
-        change(&clients[slot].window)
-        let added = clients[slot].window.byteCount - before
-        byteCount += added
-        if added != 0, let scope = clients[slot].scope { shares[scope]?.bytes += added }
+    private mutating func removeFromShare(_ slot: Int) {
+        let scope = clients[slot].scope
+        shares[scope]?.bytes -= clients[slot].byteCount
+        if clients[slot].hasChanges {
+            shares[scope]?.changing.remove(slot, &links)
+        } else {
+            shares[scope]?.unchanging.remove(slot, &links)
+        }
+        setSizes(of: scope)
+        if shares[scope]?.count == 0 { shares[scope] = nil }
+    }
+
+    private mutating func setSizes(of scope: MutationScope?) {
+        guard let share = shares[scope] else { return }
+        mostUnchanging.setSize(share.unchanging.count, of: scope)
+        mostClients.setSize(share.count, of: scope)
+        mostBytes.setSize(share.bytes, of: scope)
     }
 
     private mutating func removeClient(_ slot: Int) {
         byteCount -= clients[slot].byteCount
-        setScope(nil, of: slot)
-        order.remove(slot, &links)
+        removeFromShare(slot)
         slots[clients[slot].name] = nil
         clients[slot] = Client(name: ByteText(""))
         unusedSlots.append(slot)
     }
 
-    /// Returns the client to evict: one of the scope that adds another when it has used its share, else the least recently used.
+    /// Returns the client to evict: one of the scope that adds another when it has used its share, else one without changes, else
+    /// one of the scope with the most.
     private func clientToEvict(for scope: MutationScope?, most: Int) -> Int? {
-        guard let scope, let share = shares[scope],
-            share.order.count > max(1, most / Self.shareDivisor) || share.bytes > Self.maximumBytes / Self.shareDivisor
-        else { return order.first }
-        return share.order.first
+        if scope != nil, let share = shares[scope],
+            share.count > max(1, most / Self.shareDivisor) || share.bytes > Self.maximumBytes / Self.shareDivisor
+        {
+            return share.first
+        }
+        let largest =
+            mostUnchanging.first ?? (slots.count > max(1, most) ? mostClients.first : mostBytes.first)
+        return largest.flatMap { shares[$0]?.first }
     }
 
     /// - Parameters:
@@ -189,9 +211,13 @@ struct ClientMutationLog: Sendable {
             clients[slot].isUnwritten = true
             unwritten.append(slot)
         }
-        setScope(scope, of: slot)
-        changeWindow(of: slot) { $0.remember(outcome, of: mutation) }
-        order.markUsed(slot, &links)
+        if present != nil { removeFromShare(slot) }
+        let before = clients[slot].byteCount
+        clients[slot].scope = scope
+        if ground == .written { clients[slot].hasChanges = true }
+        clients[slot].window.remember(outcome, of: mutation)
+        byteCount += clients[slot].byteCount - before
+        insertIntoShare(slot)
         var count = 0
         while slots.count > max(1, most) || byteCount > Self.maximumBytes && slots.count > 1,
             count < Self.evictionBatch, let forgotten = clientToEvict(for: scope, most: most)
@@ -248,8 +274,11 @@ struct ClientMutationLog: Sendable {
                 clients[slot].settled = nil
                 (clients[slot].isUnwritten, clients[slot].isUncertain) = (false, false)
                 clients[slot].isUncertainInBatch = false
-                changeWindow(of: slot) { $0.removeOutcomes(after: settled) }
-                order.markUsed(slot, &links)
+                removeFromShare(slot)
+                byteCount -= clients[slot].byteCount
+                clients[slot].window.removeOutcomes(after: settled)
+                byteCount += clients[slot].byteCount
+                insertIntoShare(slot)
             }
         }
         (unwritten, evicted, unsettled, uncertain, uncertainInBatch) = ([], [], [], [], [])

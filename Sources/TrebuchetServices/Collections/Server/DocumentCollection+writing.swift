@@ -21,14 +21,24 @@ extension DocumentCollection {
     /// Removes expired documents from results, independent of the store.
     func applyExpired() {
         queries.recordChanges(table.takeExpired(), revision: revision)
-        guard !queries.continueShowing() else { return }
-        Task { await updateResults() }
+        beginUpdate()
     }
 
-    /// Returns when all stored and expired changes are in the results; long work is split into turns.
+    /// Returns when all stored and expired changes are in the results.
     func updateResults() async {
-        while !queries.continueShowing() { await Task.yield() }
-        closeIfUnused()
+        beginUpdate()
+        await updating?.value
+    }
+
+    /// Updates the results for one turn, and in a task if that is not enough. There is one such task, because several of them
+    /// would take several turns of the reactor in a row.
+    private func beginUpdate() {
+        guard updating == nil, !queries.continueShowing() else { return }
+        updating = Task {
+            repeat { await Task.yield() } while !queries.continueShowing()
+            updating = nil
+            closeIfUnused()
+        }
     }
 
     /// Schedules one timer, for the document that expires first.
@@ -87,7 +97,7 @@ extension DocumentCollection {
                 revision = batch.revision
                 queries.recordChanges(table.endWrite(batch), revision: revision)
                 copyIfSnapshotDue()
-                while !queries.continueShowing() { await Task.yield() }
+                await updateResults()
                 visibleRevision = revision
                 pending.succeed(acknowledgement)
                 last = acknowledgement

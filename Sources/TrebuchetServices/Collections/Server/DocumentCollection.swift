@@ -30,6 +30,8 @@ distributed actor DocumentCollection: ServiceActor {
     var next = PendingBatch()
     var current: PendingBatch?
     var isWriting = false
+    /// The task that updates results, while a turn was not enough.
+    var updating: Task<Void, Never>?
     /// The task that writes a snapshot of the log.
     var copying: Task<Void, Never>?
     /// The number of failed batches.
@@ -223,7 +225,7 @@ distributed actor DocumentCollection: ServiceActor {
         queries.reading += 1
         defer { queries.reading -= 1 }
         await takeTurns(caller) {
-            queries.query(key) != nil || queries.prepare(MatchList.Key(query, for: reader))
+            queries.query(key) != nil || queries.prepare(MatchList.Key(query, for: reader), mayRead: mayRead)
         }
         guard !isClosed else { throw .closed }
         // Queries that were opened as another principal, with other roles, or under other rules.
@@ -283,7 +285,9 @@ distributed actor DocumentCollection: ServiceActor {
         let key = MatchList.Key(query, for: reader)
         queries.reading += 1
         defer { queries.reading -= 1 }
-        if !queries.prepare(key) { await takeTurns(caller) { queries.prepare(key) } }
+        if !queries.prepare(key, mayRead: mayRead) {
+            await takeTurns(caller) { queries.prepare(key, mayRead: mayRead) }
+        }
         let list = queries.acquireList(key, mayRead: mayRead)
         defer { releaseList(list) }
         await takeTurns(caller) { queries.continueScan(list) }

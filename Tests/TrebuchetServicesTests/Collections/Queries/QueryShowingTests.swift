@@ -32,6 +32,44 @@ import Trebuchet
         }
     }
 
+    @Test("one task updates the results of a collection, however many calls ask for it")
+    func oneTask() async throws {
+        try await CollectionWorld.run(reactors: 1) { world in
+            let guest = world.guest("ada")
+            try await guest.client.connect()
+            _ = try await guest.collection().commit([.add("a")], from: "0123456789abcdef")
+            let local = try #require(world.host.live.first { $0.name == "todos" }?.part)
+            let counts = try #require(
+                await local.whenLocal { collection in
+                    let queries = collection.queries
+                    queries.reading += 1
+                    defer { queries.reading -= 1 }
+                    for number in 0..<40 {
+                        let query = CollectionQuery(order: [.ascending("f\(number)")])
+                        let list = queries.acquireList(MatchList.Key(query, for: nil)) { _ in true }
+                        while !queries.continueScan(list) {}
+                    }
+                    let changes = (0..<4_000).map { number in
+                        DocumentChange(id: "\(number)", after: .todo(DocumentID("\(number)"), created: number))
+                    }
+                    queries.recordChanges(changes, revision: collection.revision)
+                    var counts = [queries.updateTurns]
+                    for _ in 0..<100 { collection.applyExpired() }
+                    counts.append(queries.updateTurns)
+                    for _ in 0..<10 {
+                        await Task.yield()
+                        counts.append(queries.updateTurns)
+                    }
+                    await collection.updateResults()
+                    #expect(!queries.isShowing)
+                    return counts
+                })
+            let turns = zip(counts, counts.dropFirst()).map { $1 - $0 }
+            #expect(turns.allSatisfy { $0 <= 2 }, "\(turns)")
+            #expect(turns.contains { $0 > 0 })
+        }
+    }
+
     @Test("a reader sees all changes of a write or none, however long it takes")
     func together() async throws {
         try await CollectionTestEnvironment.run { environment in

@@ -162,7 +162,7 @@ import Trebuchet
             let key = MatchList.Key(query, for: nil)
             while true {
                 var slice = ScanSlice(steps: 3)
-                if lists.prepare(key, &slice) { break }
+                if lists.prepare(key, mayRead: Self.readable, &slice) { break }
                 step += 1
                 write(step)
             }
@@ -188,7 +188,7 @@ import Trebuchet
         for owner in 0..<3 {
             let key = MatchList.Key(CollectionQuery(where: [.equal("owner", .integer(Int64(owner)))]), for: nil)
             var slice = ScanSlice()
-            #expect(lists.prepare(key, &slice))
+            #expect(lists.prepare(key, mayRead: { _ in true }, &slice))
             let list = lists.acquireList(key) { _ in true }
             #expect(lists.continueScan(list, &slice) && list.rows.count == 1)
             made.append(list)

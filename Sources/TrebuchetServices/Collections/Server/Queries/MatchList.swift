@@ -37,7 +37,12 @@ final class MatchList {
     let number: Int
     private let mayRead: @Sendable (Document) -> Bool
     private(set) var rows = RowList()
+    private var included = SlotSet()
     private var ahead: Ahead
+    /// The evaluation for the next document to scan, when it has taken longer than a time slice.
+    private var scanned: (evaluation: ConditionEvaluation, elements: ArrayElements)?
+    /// The number of documents that its conditions were evaluated for; for tests.
+    private(set) var evaluations = 0
     /// The number of queries and calls that use it.
     var users = 0
     /// Counts how often it has lost its last user.
@@ -55,51 +60,85 @@ final class MatchList {
 
     /// Scans documents until the time is up; returns true when all were scanned.
     func continueScan(_ all: DocumentRows, _ slice: inout ScanSlice) -> Bool {
-        while true {
-            let row: DocumentRow?
-            switch ahead {
-            case .nothing: return true
-            case .from(let slot):
-                guard slot < all.slots.count else {
-                    ahead = .nothing
-                    return true
-                }
-                row = all.slots[slot]
-                ahead = .from(slot + 1)
-            case .some(let slots, let place):
-                guard place < slots.count else {
-                    ahead = .nothing
-                    return true
-                }
-                row = all.slots[slots[place]]
-                ahead = .some(slots, from: place + 1)
+        while let slot = nextSlot(of: all) {
+            // The time of a scan must not depend on the content of documents that the reader may not read.
+            let readable = all.slots[slot].flatMap { mayRead($0.document) ? $0 : nil }
+            if let readable {
+                guard let isMatch = continueEvaluation(of: readable, &slice) else { return false }
+                if isMatch { insert(readable, slot) }
             }
-            if let row {
-                var elements = ArrayElements()
-                if matches(row, &elements) { insert(row) }
-            }
-            if slice.isOver(after: row) { return isComplete }
+            advance()
+            if slice.isOver(after: readable) { return isComplete }
         }
+        ahead = .nothing
+        return true
+    }
+
+    /// Returns the slot to scan next.
+    private func nextSlot(of all: DocumentRows) -> Int? {
+        switch ahead {
+        case .nothing: nil
+        case .from(let slot): slot < all.slots.count ? slot : nil
+        case .some(let slots, let place): place < slots.count ? slots[place] : nil
+        }
+    }
+
+    private func advance() {
+        switch ahead {
+        case .nothing: break
+        case .from(let slot): ahead = .from(slot + 1)
+        case .some(let slots, let place): ahead = .some(slots, from: place + 1)
+        }
+    }
+
+    /// Evaluates the conditions for the document that is scanned. Returns nil when the time is up.
+    private func continueEvaluation(of row: DocumentRow, _ slice: inout ScanSlice) -> Bool? {
+        // Another document when it has changed meanwhile.
+        let resumed = scanned?.evaluation.row.document.isSame(as: row.document) == true ? scanned : nil
+        var (evaluation, elements) = resumed ?? (beginEvaluation(of: row), ArrayElements())
+        let isMatch = evaluation.resume(key.conditions, &elements, &slice)
+        scanned = isMatch == nil ? (evaluation, elements) : nil
+        return isMatch
+    }
+
+    private func beginEvaluation(of row: DocumentRow) -> ConditionEvaluation {
+        evaluations += 1
+        return ConditionEvaluation(row)
+    }
+
+    /// Returns whether the document belongs to the list after a change; nil when the evaluation must be resumed.
+    ///
+    /// - Parameters:
+    ///   - evaluation: nil at first.
+    ///   - elements: the cache for the document.
+    func matches(
+        _ change: DocumentRows.Change, _ evaluation: inout ConditionEvaluation?, _ elements: inout ArrayElements,
+        _ slice: inout ScanSlice
+    ) -> Bool? {
+        guard let after = change.after, !isAhead(change.slot) else { return false }
+        if evaluation == nil {
+            guard mayRead(after.document) else { return false }
+            evaluation = beginEvaluation(of: after)
+        }
+        return evaluation?.resume(key.conditions, &elements, &slice)
     }
 
     /// Returns nil when the list does not change.
     ///
-    /// - Parameter elements: the cache for the document after the change.
-    func apply(_ changed: DocumentRows.Change, _ elements: inout ArrayElements) -> Change? {
+    /// - Parameter isMatch: whether the list contains the document after the change.
+    func apply(_ changed: DocumentRows.Change, isMatch: Bool) -> Change? {
         guard !isAhead(changed.slot) else { return nil }
         var change = Change()
-        if let before = changed.before {
+        if let before = changed.before, included.remove(changed.slot) {
             let place = position(of: before, sortKey(of: before))
-            if let found = rows.row(at: place), found.document.isSame(as: before.document) {
-                change.removed = (before, rows.index(of: place))
-                rows.remove(at: place)
-            }
+            change.removed = (before, rows.index(of: place))
+            rows.remove(at: place)
         }
-        if let after = changed.after, matches(after, &elements) {
+        if let after = changed.after, isMatch {
             let sortKey = sortKey(of: after)
             let place = position(of: after, sortKey)
             change.inserted = (after, rows.index(of: place))
-            rows.insert(after, key: sortKey, at: place)
+            insert(after, changed.slot, sortKey, at: place)
         }
         return change.removed == nil && change.inserted == nil ? nil : change
     }
@@ -119,18 +158,19 @@ final class MatchList {
         }
     }
 
-    private func matches(_ row: DocumentRow, _ elements: inout ArrayElements) -> Bool {
-        key.conditions.allMatch(row.document, &elements) && mayRead(row.document)
-    }
-
     private func sortKey(of row: DocumentRow) -> SortKey { SortKey(row.document, in: key.order) }
 
     private func position(of row: DocumentRow, _ sortKey: SortKey) -> RowList.Position {
         rows.position(of: sortKey) { key.order.precedes($0.document, row.document) }
     }
 
-    private func insert(_ row: DocumentRow) {
+    private func insert(_ row: DocumentRow, _ slot: Int) {
         let sortKey = sortKey(of: row)
-        rows.insert(row, key: sortKey, at: position(of: row, sortKey))
+        insert(row, slot, sortKey, at: position(of: row, sortKey))
+    }
+
+    private func insert(_ row: DocumentRow, _ slot: Int, _ sortKey: SortKey, at place: RowList.Position) {
+        rows.insert(row, key: sortKey, at: place)
+        included.insert(slot)
     }
 }

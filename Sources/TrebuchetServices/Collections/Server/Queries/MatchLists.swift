@@ -9,7 +9,7 @@ struct MatchLists {
     struct DiscardedLists: Sendable {
         fileprivate let rows: DocumentRows
         fileprivate let lists: [RowList]
-        fileprivate let fields: [FieldPath: FieldIndex]
+        fileprivate let fields: [FieldIndex.Key: FieldIndex]
     }
 
     /// A change that some lists do not include yet.
@@ -18,6 +18,8 @@ struct MatchLists {
         /// The numbers of these lists.
         var lists: [Int]
         var elements = ArrayElements()
+        /// That of the last of the lists, when it has taken longer than a time slice.
+        var evaluation: ConditionEvaluation?
     }
 
     private(set) var rows: DocumentRows
@@ -26,9 +28,9 @@ struct MatchLists {
     private var byNumber: [Int: MatchList] = [:]
     private var index = QueryIndex()
     private var lastNumber = 0
-    private var fields: [FieldPath: FieldIndex] = [:]
+    private var fields: [FieldIndex.Key: FieldIndex] = [:]
     /// The number of lists that could use the index of a field.
-    private var fieldUses: [FieldPath: Int] = [:]
+    private var fieldUses: [FieldIndex.Key: Int] = [:]
 
     init(_ documents: some Collection<Document>) { rows = DocumentRows(documents) }
 
@@ -47,9 +49,9 @@ struct MatchLists {
             return present
         }
         lastNumber += 1
-        let equality = Self.equality(in: key.conditions)
+        let equality = Self.equality(in: key)
         var slots: [Int]?
-        if let equality, let field = fields[equality.field], field.isComplete {
+        if let equality, let field = fields[equality.index], field.isComplete {
             slots = field.slots(of: equality.values)
         }
         let list = MatchList(key, number: lastNumber, slots: slots, mayRead: mayRead)
@@ -57,7 +59,7 @@ struct MatchLists {
         lists[key] = list
         byNumber[lastNumber] = list
         index.insert(lastNumber, key.conditions)
-        if let equality { fieldUses[equality.field, default: 0] += 1 }
+        if let equality { fieldUses[equality.index, default: 0] += 1 }
         return list
     }
 
@@ -74,17 +76,19 @@ struct MatchLists {
         lists[list.key] = nil
         byNumber[list.number] = nil
         index.remove(list.number)
-        guard let field = Self.equality(in: list.key.conditions)?.field, let uses = fieldUses[field] else { return }
+        guard let field = Self.equality(in: list.key)?.index, let uses = fieldUses[field] else { return }
         fieldUses[field] = uses > 1 ? uses - 1 : nil
         if uses == 1 { fields[field] = nil }
     }
 
     /// Builds the index of a field when another list has needed it too. Returns true when nothing is left to do.
-    mutating func prepare(_ key: MatchList.Key, _ slice: inout ScanSlice) -> Bool {
-        guard lists[key] == nil, let field = Self.equality(in: key.conditions)?.field, fieldUses[field] != nil,
-            fields[field] != nil || fields.count < Self.maximumFields
+    mutating func prepare(
+        _ key: MatchList.Key, mayRead: @escaping @Sendable (Document) -> Bool, _ slice: inout ScanSlice
+    ) -> Bool {
+        guard lists[key] == nil, let index = Self.equality(in: key)?.index, fieldUses[index] != nil,
+            fields[index] != nil || fields.count < Self.maximumFields
         else { return true }
-        return fields[field, default: FieldIndex(field)].continueIndexing(rows, &slice)
+        return fields[index, default: FieldIndex(index.field, mayRead: mayRead)].continueIndexing(rows, &slice)
     }
 
     func continueScan(_ list: MatchList, _ slice: inout ScanSlice) -> Bool { list.continueScan(rows, &slice) }
@@ -120,9 +124,16 @@ struct MatchLists {
     ) -> Bool {
         guard var change = unapplied else { return true }
         unapplied = nil
-        while let number = change.lists.popLast() {
-            guard let list = byNumber[number] else { continue }
-            if let effect = list.apply(change.change, &change.elements) { body(list, effect) }
+        while let number = change.lists.last {
+            if let list = byNumber[number] {
+                guard let isMatch = list.matches(change.change, &change.evaluation, &change.elements, &slice) else {
+                    unapplied = change
+                    return false
+                }
+                if let effect = list.apply(change.change, isMatch: isMatch) { body(list, effect) }
+            }
+            change.evaluation = nil
+            change.lists.removeLast()
             if slice.isOver(after: change.change.after), !change.lists.isEmpty {
                 unapplied = change
                 return false
@@ -139,12 +150,14 @@ struct MatchLists {
         return all
     }
 
-    /// Returns a field for an index lookup, with the values to look up.
-    private static func equality(in conditions: [QueryCondition]) -> (field: FieldPath, values: [JSONValue])? {
-        for condition in conditions {
+    /// Returns the index for a lookup, with the values to look up.
+    private static func equality(in key: MatchList.Key) -> (index: FieldIndex.Key, values: [JSONValue])? {
+        for condition in key.conditions {
             switch condition.kind {
-            case .field(let field, .equal, let value): return (field, [JSONOrder.identity(value)])
-            case .field(let field, .isIn, .array(let values)): return (field, values.map { JSONOrder.identity($0) })
+            case .field(let field, .equal, let value):
+                return (FieldIndex.Key(field: field, reader: key.reader), [JSONOrder.identity(value)])
+            case .field(let field, .isIn, .array(let values)):
+                return (FieldIndex.Key(field: field, reader: key.reader), values.map { JSONOrder.identity($0) })
             default: continue
             }
         }

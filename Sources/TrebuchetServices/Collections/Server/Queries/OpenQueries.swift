@@ -67,6 +67,8 @@ final class OpenQueries {
     var reading = 0
     /// Changes that the results do not include yet, oldest first.
     private var unsentChanges: [UnsentChange] = []
+    /// The number of turns that have updated results; for tests.
+    private(set) var updateTurns = 0
     /// Queries that the first of the changes affects.
     private var unpublished: [OpenQuery] = []
 
@@ -210,9 +212,9 @@ final class OpenQueries {
     // MARK: Lists
 
     /// Builds the index for a list; returns true when that is complete.
-    func prepare(_ key: MatchList.Key) -> Bool {
+    func prepare(_ key: MatchList.Key, mayRead: @escaping @Sendable (Document) -> Bool) -> Bool {
         var slice = ScanSlice()
-        return lists.prepare(key, &slice)
+        return lists.prepare(key, mayRead: mayRead, &slice)
     }
 
     /// Scans documents for a time slice. Returns true when all were scanned and all noted changes are in the results; then the
@@ -277,6 +279,7 @@ final class OpenQueries {
     /// changes that were noted together in one turn, so a reader sees all or none of a transaction.
     func continueShowing(_ slice: ScanSlice = ScanSlice()) -> Bool {
         var slice = slice
+        if isShowing { updateTurns += 1 }
         while !unsentChanges.isEmpty {
             while unsentChanges[0].next < unsentChanges[0].changes.count {
                 if !lists.isApplying { lists.beginApplying(unsentChanges[0].changes[unsentChanges[0].next]) }

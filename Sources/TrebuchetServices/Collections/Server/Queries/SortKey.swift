@@ -52,7 +52,9 @@ struct SortKey: Comparable {
             let inside = CanonicalJSON.inside(text)
             let start = UnsafeRawBufferPointer(rebasing: inside.prefix(textBytes))
             if CanonicalJSON.isEscaped(start) {
-                return beginning(CanonicalJSON.string(inside).utf8)
+                // With the rest of a partial character.
+                let start = CanonicalJSON.prefix(inside, decodedBytes: textBytes + 3)
+                return beginning(CanonicalJSON.string(start).utf8)
             }
             return beginning(start)
         }

@@ -1,0 +1,104 @@
+internal import TrebuchetWire
+
+/// Comparison of canonical texts in one pass, without decoding them.
+extension CanonicalJSON {
+    /// Returns the index of the first byte in which two texts differ, or the length of the shorter one.
+    static func firstDifference(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Int {
+        let both = min(one.count, other.count)
+        var at = 0
+        while at &+ 8 <= both,
+            one.loadUnaligned(fromByteOffset: at, as: UInt64.self)
+                == other.loadUnaligned(fromByteOffset: at, as: UInt64.self)
+        {
+            at &+= 8
+        }
+        while at < both, one[at] == other[at] { at &+= 1 }
+        return at
+    }
+
+    /// Returns the start of the escape that contains an index behind its backslash, else the index.
+    static func startOfEscape(around at: Int, in text: UnsafeRawBufferPointer) -> Int {
+        for start in stride(from: at - 1, through: max(0, at - 5), by: -1) where text[start] == 0x5C {
+            guard start == at - 1 || text[start + 1] == UInt8(ascii: "u") else { continue }
+            var first = start
+            while first > 0, text[first - 1] == 0x5C { first -= 1 }
+            // The last of an even number of backslashes is itself escaped.
+            if (start - first) & 1 == 0 { return start }
+        }
+        return at
+    }
+
+    /// Returns the first byte of the decoded text from an index on, where a character or an escape begins. Canonical text escapes
+    /// only characters of one byte.
+    static func decodedByte(at index: Int, _ text: UnsafeRawBufferPointer) -> UInt8 {
+        guard text[index] == 0x5C else { return text[index] }
+        switch text[index + 1] {
+        case UInt8(ascii: "n"): return 0x0A
+        case UInt8(ascii: "r"): return 0x0D
+        case UInt8(ascii: "t"): return 0x09
+        case UInt8(ascii: "u"): return hexadecimal(text[index + 4]) << 4 | hexadecimal(text[index + 5])
+        case let byte: return byte
+        }
+    }
+
+    private static func hexadecimal(_ digit: UInt8) -> UInt8 {
+        digit <= UInt8(ascii: "9") ? digit & 15 : (digit & 15) + 9
+    }
+
+    /// Returns the beginning of a string's text that decodes to at most so many bytes, without a partial character.
+    ///
+    /// - Parameter inside: the text between the quotes.
+    static func prefix(_ inside: UnsafeRawBufferPointer, decodedBytes count: Int) -> UnsafeRawBufferPointer {
+        var (at, decoded) = (0, 0)
+        while at < inside.count, decoded < count {
+            at += inside[at] != 0x5C ? 1 : inside[at + 1] == UInt8(ascii: "u") ? 6 : 2
+            decoded += 1
+        }
+        while at > 0, at < inside.count, inside[at] & 0xC0 == 0x80 { at -= 1 }
+        return UnsafeRawBufferPointer(rebasing: inside[..<at])
+    }
+
+    /// Returns whether two values are equal when equal numbers may have different texts.
+    static func areEqual(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Bool {
+        var (left, right) = (one, other)
+        while true {
+            let at = firstDifference(left, right)
+            if at == left.count, at == right.count { return true }
+            var start = at
+            while start > 0, isInNumber(left[start - 1]) { start -= 1 }
+            let (one, other) = (number(at: start, left), number(at: start, right))
+            guard !one.isEmpty, !other.isEmpty, !isInString(start, left),
+                JSONOrder.compare(JSONValue(canonical: one), JSONValue(canonical: other)) == 0
+            else { return false }
+            left = UnsafeRawBufferPointer(rebasing: left[(start + one.count)...])
+            right = UnsafeRawBufferPointer(rebasing: right[(start + other.count)...])
+        }
+    }
+
+    private static func isInNumber(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "e"):
+            true
+        default: false
+        }
+    }
+
+    /// Returns the text of the number that begins at an index; empty for another value.
+    private static func number(at start: Int, _ text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        let rest = UnsafeRawBufferPointer(rebasing: text[start...])
+        guard let first = rest.first, first == UInt8(ascii: "-") || first &- UInt8(ascii: "0") < 10 else {
+            return UnsafeRawBufferPointer(rebasing: rest[..<0])
+        }
+        return UnsafeRawBufferPointer(rebasing: rest[..<(rest.firstIndex { !isInNumber($0) } ?? rest.count)])
+    }
+
+    /// Returns whether an index is within a string. The text begins outside of strings.
+    private static func isInString(_ index: Int, _ text: UnsafeRawBufferPointer) -> Bool {
+        var at = 0
+        while at < index {
+            at = text[at] == UInt8(ascii: "\"") ? endOfString(at, text) : at + 1
+        }
+        return at > index
+    }
+}
