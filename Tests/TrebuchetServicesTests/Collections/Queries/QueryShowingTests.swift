@@ -34,7 +34,7 @@ import Trebuchet
 
     @Test("one task updates the results of a collection, however many calls ask for it")
     func oneTask() async throws {
-        try await CollectionWorld.run(reactors: 1) { world in
+        try await CollectionTestEnvironment.run(reactors: 1) { world in
             let guest = world.guest("ada")
             try await guest.client.connect()
             _ = try await guest.collection().commit([.add("a")], from: "0123456789abcdef")
