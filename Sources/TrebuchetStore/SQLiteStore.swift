@@ -1,3 +1,4 @@
+internal import Synchronization
 public import Trebuchet
 
 /// A store in one SQLite file.
@@ -43,6 +44,7 @@ public final class SQLiteStore: StateStore {
     public let path: String
     private let valueSize: Int
     private let names: FileNames
+    private let status: WriterStatus
     private let writer: WorkerThread<WriteRequest>
     private let reader: WorkerThread<ReadRequest>
 
@@ -55,7 +57,7 @@ public final class SQLiteStore: StateStore {
         let file = try StoreFile(path)
         let writing = try SQLiteWriter(file, options)
         let reading = try SQLiteReader(file, options, writing.generations)
-        names = FileNames(of: ["", "-wal"].map { file.path + $0 })
+        (names, status) = (writing.names, writing.status)
         writer = WorkerThread("store-writer", whenIdle: { writing.sweep() }) { requests in writing.handle(requests) }
         reader = WorkerThread("store-reader") { requests in for request in requests { request(reading) } }
     }
@@ -128,8 +130,8 @@ public final class SQLiteStore: StateStore {
         return try outcome.get()
     }
 
-    /// Returns when the transaction with these writes is committed, with the durability of the options. Throws
-    /// `tooLarge` before any write when one value is too large.
+    /// Returns when the transaction with these writes is committed, with the durability of the options, and the file and its
+    /// log are in their places. Throws `tooLarge` before any write when one value is too large.
     public func write(_ writes: [StateWrite]) async throws(StateStoreError) {
         guard !writes.isEmpty else { return }
         for write in writes {
@@ -153,11 +155,14 @@ public final class SQLiteStore: StateStore {
 }
 
 extension SQLiteStore: FileBackedStore {
-    /// Checks, on the reading thread, that the paths of the file and of its log still lead to the open files. Writes
-    /// to a removed or replaced file would succeed, and be lost.
+    /// Checks, on the reading thread, that the paths of the file and of its log still lead to the open files, and that
+    /// writes are not disabled.
     package func checkFileLocation() async throws(StateStoreError) {
-        let names = names
-        try await read { _ throws(StateStoreError) in try names.check() }
+        let (names, status) = (names, status)
+        try await read { _ throws(StateStoreError) in
+            if let failure = status.failure.withLock({ $0 }) { throw failure.disablingWrites }
+            try names.check()
+        }
     }
 }
 

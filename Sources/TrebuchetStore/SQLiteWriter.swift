@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import Synchronization
 internal import Trebuchet
 
 /// Writes a store: combines waiting requests into one transaction.
@@ -19,8 +20,12 @@ final class SQLiteWriter: @unchecked Sendable {
     private let rollBack: SQLiteStatement
     private let release: SQLiteStatement
     private let logs: LogWriter
-    /// The disk error after which the writer refuses all requests.
-    private var failure: StateStoreError?
+    let names: FileNames
+    let status = WriterStatus()
+    private var failure: StateStoreError? {
+        get { status.failure.withLock { $0 } }
+        set { status.failure.withLock { $0 = newValue } }
+    }
 
     init(_ file: StoreFile, _ options: SQLiteStore.Options) throws(StateStoreError) {
         if file.isNew {
@@ -55,6 +60,7 @@ final class SQLiteWriter: @unchecked Sendable {
         rollBack = try SQLiteStatement("ROLLBACK TO request", connection)
         release = try SQLiteStatement("RELEASE request", connection)
         logs = try LogWriter(connection, remains, generations)
+        names = FileNames(of: ["", "-wal"].map { file.path + $0 })
     }
 
     func handle(_ requests: [WriteRequest]) {
@@ -81,7 +87,8 @@ final class SQLiteWriter: @unchecked Sendable {
             let outcomes = try transaction(group)
             for (request, outcome) in zip(group, outcomes) { request.answer(outcome) }
         } catch {
-            if error.isFinal { failure = error }
+            // The first one: later ones repeat it.
+            if error.isFinal, failure == nil { failure = error }
             if group.count > 1, error.mayBeOfOneWrite {
                 // A failed request must not fail those of other callers.
                 for index in group.indices { write(group[index...index]) }
@@ -98,9 +105,7 @@ final class SQLiteWriter: @unchecked Sendable {
     private func transaction(
         _ group: ArraySlice<WriteRequest>
     ) throws(StateStoreError) -> [Result<Void, StateStoreError>] {
-        if let failure {
-            throw StateStoreError(failure.code, "\(failure.message); writes are disabled, open the store again")
-        }
+        if let failure { throw failure.disablingWrites }
         return try committed { () throws(StateStoreError) in
             var outcomes: [Result<Void, StateStoreError>] = []
             for request in group { outcomes.append(try run(request, isAlone: group.count == 1)) }
@@ -117,7 +122,11 @@ final class SQLiteWriter: @unchecked Sendable {
         do throws(StateStoreError) {
             try begin.run()
             let value = try body()
+            // Before the commit, so that a refused write has no effect; and after it, because only what the next process
+            // finds may be acknowledged.
+            try names.check()
             try commit.run()
+            try names.check()
             logs.endTransaction(isCommitted: true)
             return value
         } catch {
@@ -172,6 +181,12 @@ final class SQLiteWriter: @unchecked Sendable {
             return false
         }
     }
+}
+
+/// The part of a writer's state that any thread may read.
+final class WriterStatus: Sendable {
+    /// The error after which the writer refuses all requests: of the disk, or because a file is not in its place.
+    let failure = Mutex<StateStoreError?>(nil)
 }
 
 extension StateWrite {

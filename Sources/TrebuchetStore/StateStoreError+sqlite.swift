@@ -34,6 +34,11 @@ extension StateStoreError {
     /// True if the store must not continue after it, because the content of the disk is unknown.
     var isFinal: Bool { [.damaged, .notAStore, .failed].contains(code) }
 
+    /// The error of writes after this one, which is final.
+    var disablingWrites: StateStoreError {
+        StateStoreError(code, "\(message); writes are disabled, open the store again")
+    }
+
     /// True if the writes of one request may have caused it, so that those of others may succeed without them.
     var mayBeOfOneWrite: Bool { [.tooLarge, .full].contains(code) }
 }

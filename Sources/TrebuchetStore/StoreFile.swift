@@ -158,12 +158,15 @@ struct FileNames: Sendable {
         files = names.compactMap { name in Self.file(name).map { (name, $0.device, $0.number) } }
     }
 
+    /// Checks that the next process would find the open files. Called for each transaction: one system call for each file.
     func check() throws(StateStoreError) {
         for file in files {
             guard let found = Self.file(file.name), (found.device, found.number) == (file.device, file.number) else {
+                let open = Self.descriptor(file.device, file.number).map { "/proc/\(getpid())/fd/\($0)" }
                 throw StateStoreError(
                     .failed,
-                    "\(file.name) was moved or removed while it is open: writes are lost")
+                    "\(file.name) was moved or removed while it is open: put it back"
+                        + (open.map { " (\($0) is the open file)" } ?? "") + " or restore a backup, then restart")
             }
         }
     }
@@ -171,5 +174,14 @@ struct FileNames: Sendable {
     private static func file(_ name: String) -> (device: UInt64, number: UInt64)? {
         var status = stat()
         return stat(name, &status) == 0 ? (UInt64(status.st_dev), UInt64(status.st_ino)) : nil
+    }
+
+    /// Returns a descriptor of this process for a file.
+    private static func descriptor(_ device: UInt64, _ number: UInt64) -> Int32? {
+        (0..<Int32(clamping: min(sysconf(Int32(_SC_OPEN_MAX)), 65_536))).first { descriptor in
+            var status = stat()
+            return fstat(descriptor, &status) == 0
+                && (UInt64(status.st_dev), UInt64(status.st_ino)) == (device, number)
+        }
     }
 }

@@ -97,6 +97,39 @@ import TrebuchetCluster
         }
     }
 
+    @Test("a call that its owner has discarded because of a loss is sent again; one that it has accepted is not")
+    func discarded() async throws {
+        try await withTwo(faultyAt: 1) { nodes, engineRoute, name in
+            let (client, owners) = (try await nodes[0].textClient(), try await nodes[1].textClient())
+            let (first, exchange) = (nodes[0].member.node, try exchange(nodes[1]))
+            var reads = 0
+            func count() async -> String? {
+                reads += 1
+                owners.call(1_000 + reads, name, "add(_:)", "[0]")
+                return await owners.answer(1_000 + reads)
+            }
+            client.call("0", name, "add(_:)", [1])
+            #expect(await eventually { client.answers("0").count == 1 })
+            engineRoute.set { $0.losesMessages = true }
+            client.call("1", name, "add(_:)", [1])
+            // It runs, and its response is lost.
+            #expect(await eventually { await count()?.contains(#""result":2"#) == true })
+            let before = engineRoute.messageCount
+            exchange.lose(first)
+            #expect(await eventually { engineRoute.messageCount > before })
+            let handled = exchange.handled(from: first)
+            client.call("2", name, "add(_:)", [1])
+            #expect(await eventually { exchange.handled(from: first) > handled })
+            engineRoute.set { $0.losesMessages = false }
+            #expect(await eventually { client.answers("1").count == 1 && client.answers("2").count == 1 })
+            #expect(client.answers("1").map(\.error) == ["unknownOutcome"])
+            #expect(client.answers("2").map(\.error) == [""], "\(client.answers("2").map(\.text))")
+            #expect(await count()?.contains(#""result":3"#) == true)
+            client.abort()
+            owners.abort()
+        }
+    }
+
     @Test("an owner keeps nothing for a client that left when its node lost its channels")
     func gone() async throws {
         try await withTwo(faultyAt: 0) { nodes, engineRoute, name in

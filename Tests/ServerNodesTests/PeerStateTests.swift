@@ -84,6 +84,37 @@ import Testing
         #expect(last?.epochs.sender == 7)
     }
 
+    @Test("a report of a loss says which messages were not late, and its receiver knows the requests in later ones")
+    func acceptedMessages() {
+        var (peer, other) = (PeerState(epoch: 2), PeerState(epoch: 4))
+        for channelID in [1, 1, 2] as [UInt64] {
+            _ = peer.enqueueFrames([NodeFrame(.toOwner, channelID: channelID)], nil)
+            guard let message = peer.next(1) else { return }
+            _ = other.receive(message.number, message.epochs)
+        }
+        other.startEpoch(7)
+        _ = peer.enqueueFrames([NodeFrame(.client, channelID: 2), NodeFrame(.toOwner, channelID: 2)], nil)
+        while let message = peer.next(1) {
+            #expect(other.receive(message.number, message.epochs).isLate)
+        }
+        // Reported with each message, until the peer knows it.
+        for _ in 0..<2 {
+            _ = other.beginSendingEpoch()
+            #expect(other.next(100)?.waiting.map(\.frame) == [.allEnded(accepted: 3)])
+        }
+        #expect(Array(peer.requests(after: 3)) == [2])
+        #expect(Array(peer.requests(after: 0)) == [1, 1, 2, 2])
+        // The channels have ended.
+        peer.clear()
+        #expect(Array(peer.requests(after: 0)).isEmpty)
+        // A node that has accepted nothing says nothing: it may have removed what it knew of the peer.
+        var fresh = PeerState(epoch: 2)
+        _ = fresh.receive(8, NodeMessage.Epochs(sender: 4, receiver: 0))
+        fresh.startEpoch(3)
+        _ = fresh.beginSendingEpoch()
+        #expect(fresh.next(100)?.waiting.isEmpty == true)
+    }
+
     @Test("a message without frames reveals that the previous one is missing")
     func checks() {
         var (peer, other) = (PeerState(epoch: 2), PeerState(epoch: 2))

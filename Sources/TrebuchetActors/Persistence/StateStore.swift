@@ -27,7 +27,7 @@ public protocol StateStore: Sendable {
 
 /// A store that can check whether its file is still at the place where the next process opens it.
 package protocol FileBackedStore: StateStore {
-    /// Throws if the file is elsewhere. Called for readiness checks, not for each write.
+    /// Throws if the file is elsewhere, or if the store refuses all writes. Called for readiness checks.
     func checkFileLocation() async throws(StateStoreError)
 }
 

@@ -28,7 +28,8 @@ struct NodeFrame: Equatable, Sendable {
         case refused
         /// The stream of that name belongs to another node from now on.
         case moved
-        /// The channel has ended; in an orderly end with the number of received messages in eight bytes.
+        /// The channel has ended; in an orderly end with the number of received messages in eight bytes. Without a channel: all
+        /// have, with the number of the last `NodeMessage` that was not late.
         case ended
         /// The catch-up of the resumed stream of that name is complete.
         case caughtUp
@@ -48,6 +49,13 @@ struct NodeFrame: Equatable, Sendable {
         self.kind = kind
         self.channelID = channelID
         self.payload = payload
+    }
+
+    /// The report of a node that has lost messages. Nodes that do not know it ignore it.
+    static func allEnded(accepted: UInt64) -> NodeFrame {
+        var payload: [UInt8] = []
+        BinaryFields.append(accepted, to: &payload)
+        return NodeFrame(.ended, channelID: 0, payload)
     }
 
     static let headBytes = 13

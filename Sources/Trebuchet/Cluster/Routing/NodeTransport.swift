@@ -249,7 +249,10 @@ final class NodeTransport: Sendable {
         }
         guard let received else { return }
         var frames = message.frames
-        if received.endsChannels { closeChannels(sender, because: .itLost) }
+        if received.endsChannels {
+            let report = frames.first { $0.kind == .ended && $0.channelID == 0 }
+            closeChannels(sender, because: .itLost, accepted: report?.number)
+        }
         if received.hasGap { closeLostChannels(of: sender) }
         if received.isLate { frames.removeAll { $0.kind != .stop && $0.kind != .leaving } }
         var batches: [(reactor: Reactor, work: [(any NodeChannelHandler, NodeFrame)])] = []
@@ -325,9 +328,13 @@ final class NodeTransport: Sendable {
 
     /// Ends all channels to a node. The loss is reported in the next round, or with the next message.
     ///
-    /// - Parameter undelivered: frames that certainly have not arrived, in addition to the waiting ones.
-    private func closeChannels(_ node: ClusterNode, because reason: Reason, _ undelivered: [NodeFrame] = []) {
-        let (ends, waiting, accepted) = state.withLock { state in
+    /// - Parameters:
+    ///   - undelivered: frames that certainly have not arrived, in addition to the waiting ones.
+    ///   - last: the number of the last message that the other node has accepted; nil if unknown.
+    private func closeChannels(
+        _ node: ClusterNode, because reason: Reason, _ undelivered: [NodeFrame] = [], accepted last: UInt64? = nil
+    ) {
+        let (ends, refused, waiting, accepted) = state.withLock { state in
             let channels = state.ends.keys.filter { $0.node == node }
             defer {
                 for channel in channels {
@@ -335,14 +342,17 @@ final class NodeTransport: Sendable {
                     if channel.isOwn { state.acceptedMessages[channel.number] = nil }
                 }
             }
+            let refused = last.flatMap { last in state.peers[node].map { Array($0.requests(after: last)) } } ?? []
             let waiting = state.peers[node]?.clear() ?? []
             if reason == .lost, state.peers[node] != nil {
                 let epoch = state.nextEpoch(isFirst: false)
                 state.peers[node]?.startEpoch(epoch)
             }
-            return (channels.compactMap { key in state.ends[key].map { (key, $0) } }, waiting, state.acceptedMessages)
+            let ends = channels.compactMap { key in state.ends[key].map { (key, $0) } }
+            return (ends, refused, waiting, state.acceptedMessages)
         }
         var counts: [UInt64: UInt64] = [:]
+        for channelID in refused { counts[channelID, default: 0] += 1 }
         for frame in undelivered + waiting.map(\.frame) where frame.kind == .toOwner {
             counts[frame.channelID, default: 0] += 1
         }

@@ -34,6 +34,14 @@ struct PeerState {
     /// The number of the last message before this node's epoch began.
     private var lastBeforeEpoch: UInt64 = 0
     private var received: UInt64 = 0
+    /// The number of the last message of the peer that was not late, and the same at the start of this node's epoch; nil if
+    /// unknown. The peer's later messages without knowledge of the epoch are late.
+    private var accepted: UInt64?
+    private var acceptedBeforeEpoch: UInt64?
+    /// The numbers of the newest messages with requests on this node's channels, with those channels.
+    private var requests: [(message: UInt64, channelID: UInt64)] = []
+    /// The maximum number of noted requests; earlier ones count as accepted.
+    private static let maximumRequests = 4_096
     /// The number of the last message whose frames were passed on.
     var handled: UInt64 = 0
     var isLeaving = false
@@ -64,6 +72,7 @@ struct PeerState {
     /// Removes and returns all waiting frames.
     @discardableResult
     mutating func clear() -> [Waiting] {
+        requests = []
         defer { (queue, first, waitingBytes, sendsEpochOnly) = ([], 0, 0, false) }
         return Array(waiting)
     }
@@ -101,7 +110,17 @@ struct PeerState {
             first = 0
         }
         sent += 1
+        for waiting in batch where waiting.frame.kind == .toOwner { requests.append((sent, waiting.frame.channelID)) }
+        if requests.count > Self.maximumRequests { requests.removeFirst(requests.count - Self.maximumRequests / 2) }
+        if mustSendEpoch, let acceptedBeforeEpoch {
+            batch.insert(Waiting(frame: .allEnded(accepted: acceptedBeforeEpoch), sendCompletion: nil), at: 0)
+        }
         return (sent, NodeMessage.Epochs(sender: ownEpoch, receiver: peerEpoch, last: lastBeforeEpoch), batch)
+    }
+
+    /// Returns the channels of the requests that the peer has not accepted, according to its report of a loss.
+    func requests(after accepted: UInt64) -> some Sequence<UInt64> {
+        requests.lazy.filter { $0.message > accepted }.map(\.channelID)
     }
 
     // MARK: Losses
@@ -110,7 +129,7 @@ struct PeerState {
     ///
     /// - Parameter epoch: greater than all before; odd.
     mutating func startEpoch(_ epoch: UInt64) {
-        (ownEpoch, lastBeforeEpoch) = (epoch, sent)
+        (ownEpoch, lastBeforeEpoch, acceptedBeforeEpoch) = (epoch, sent, accepted)
         mustSendEpoch = true
     }
 
@@ -150,6 +169,7 @@ struct PeerState {
         let knows = epochs.receiver == ownEpoch || epochs.receiver == 0 && ownEpoch % 2 == 0
         if !knows { (action.isLate, mustSendEpoch) = (true, true) }
         if action.hasGap { action.isLate = true }
+        if !action.isLate { accepted = number }
         return action
     }
 }

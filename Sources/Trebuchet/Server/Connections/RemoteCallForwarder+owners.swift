@@ -244,7 +244,7 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
                 if isTooLate || relayed.mayBeResent() {
                     traffic.calls.addCall(relayed, relayed.order)
                 } else {
-                    let text = "the node that received the call has left the cluster; the call may have been executed"
+                    let text = "the connection to the actor's node was lost; the call may have been executed"
                     connection.finish(call, .failure(TrebuchetError(.unknownOutcome, text)))
                 }
             }
