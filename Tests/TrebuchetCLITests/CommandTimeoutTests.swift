@@ -39,6 +39,14 @@ import TrebuchetServices
 
         deinit { close(descriptor) }
 
+        /// Waits until a client has connected.
+        func isConnected() async -> Bool {
+            await eventually(within: .seconds(60)) {
+                var state = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                return poll(&state, 1, 0) == 1
+            }
+        }
+
         private static func bind<Name>(_ descriptor: Int32, _ name: inout Name) throws {
             let status = withUnsafePointer(to: &name) { pointer in
                 pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
@@ -50,11 +58,48 @@ import TrebuchetServices
     }
 
     private func run(_ arguments: [String]) async throws -> ChildProcess.Outcome {
-        let state = NSTemporaryDirectory() + "trebuchet-\(UUID())"
-        defer { try? FileManager.default.removeItem(atPath: state) }
-        return try await ChildProcess(
-            "/usr/bin/env", ["XDG_STATE_HOME=\(state)", ServeProcess.tool] + arguments, error: .captured
-        ).finish()
+        try await process(arguments).finish()
+    }
+
+    /// Starts the tool, as a user who is not signed in.
+    private func process(_ arguments: [String]) throws -> ChildProcess {
+        try ChildProcess(
+            "/usr/bin/env", ["XDG_STATE_HOME=/nowhere", ServeProcess.tool] + arguments, error: .captured)
+    }
+
+    @Test("the first signal ends every command that connects to a silent server", arguments: remote, [SIGINT, SIGTERM])
+    func signalled(command: [String], signal: Int32) async throws {
+        let server = try SilentListener()
+        let process = try process(command + ["--url", "ws://\(server.address)", "--timeout", "30"])
+        #expect(await server.isConnected())
+        process.signal(signal)
+        #expect(await process.finish() == ChildProcess.Outcome(status: -signal, output: "", error: ""))
+    }
+
+    @Test("the first signal ends every command that waits for a silent coordination store, inspector or admin socket")
+    func othersSignalled() async throws {
+        for signal in [SIGINT, SIGTERM] {
+            for command in [
+                ["cluster", "status"], ["cluster", "owner", "a"], ["cluster", "drain", "a"], ["inspect", "overview"],
+                ["inspect", "calls", "--follow"], ["inspect", "logs", "--follow"], ["top"], ["top", "--once"],
+                ["admin", "collections"], ["admin", "export"],
+            ] {
+                let path = NSTemporaryDirectory() + "t-\(UInt32.random(in: 0 ..< .max)).sock"
+                defer { unlink(path) }
+                let server = try SilentListener(path: command[0] == "admin" ? path : nil)
+                let address =
+                    switch command[0] {
+                    case "cluster": ["--cluster", "redis://\(server.address)"]
+                    case "admin": ["--admin-socket", server.address]
+                    default: ["--url", "http://\(server.address)/#token=t"]
+                    }
+                let process = try process(command + address + ["--timeout", "30"])
+                #expect(await server.isConnected())
+                process.signal(signal)
+                let status = await process.finish().status
+                #expect(status == -signal || status == 128 + signal, "\(command): \(status)")
+            }
+        }
     }
 
     private static let remote: [[String]] = [

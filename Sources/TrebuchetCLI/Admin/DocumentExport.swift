@@ -13,20 +13,21 @@ struct ExportedDocument: Codable {
 
 /// Ends long work at SIGINT and SIGTERM: closes the connection, so that pending requests fail.
 final class CommandInterruption: Sendable {
-    private let isSet = Atomic<Bool>(false)
-    private let signals = ShutdownSignals()
+    private let received = Atomic<Int32>(0)
 
     init(_ link: AdminConnection) {
-        signals.onFirst { [isSet = self] in
-            isSet.isSet.store(true, ordering: .sequentiallyConsistent)
-            link.cut()
+        for signal in [ProcessSignal.interrupt, .terminate] {
+            ShutdownSignals([signal]).onFirst { [self] in
+                received.store(signal.number, ordering: .sequentiallyConsistent)
+                link.cut()
+            }
         }
     }
 
-    var wasReceived: Bool { isSet.load(ordering: .sequentiallyConsistent) }
+    var wasReceived: Bool { received.load(ordering: .sequentiallyConsistent) != 0 }
 
-    /// The status that a shell uses for a program ended by SIGINT.
-    static let status: Int32 = 130
+    /// The status that a shell uses for a program ended by the signal: 130 for SIGINT, 143 for SIGTERM.
+    var status: Int32 { 128 + received.load(ordering: .sequentiallyConsistent) }
 }
 
 /// `trebuchet admin export`: writes documents as lines of JSON.
@@ -54,7 +55,7 @@ enum DocumentExport {
             guard interruption.wasReceived else { throw error }
             Console.error(
                 "trebuchet admin export: stopped after \(count.counted("document")); the export is incomplete")
-            exit(CommandInterruption.status)
+            exit(interruption.status)
         }
     }
 

@@ -48,7 +48,7 @@ struct DocumentImport {
         work.printProgress()
         guard interruption.wasReceived else { return }
         Console.error("trebuchet admin import: interrupted; repeat the command to continue")
-        exit(CommandInterruption.status)
+        exit(interruption.status)
     }
 
     private init(client: AdminClient, file: String, replaces: Bool, collection: String?) {

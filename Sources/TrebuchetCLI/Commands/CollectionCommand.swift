@@ -85,17 +85,14 @@ enum CollectionCommand {
             """,
         run: { arguments in
             let count = try arguments.int("--count", in: 1...Int.max)
-            let signals = ShutdownSignals()
             let query = try QueryArguments.query(arguments)
-            let watching = Task {
+            try await UntilSignal.run { end in
                 try await withCollection(arguments, query) { documents, client in
                     let reporting = ConnectionReporter.follow(client, of: "collection watch")
                     defer { reporting.cancel() }
-                    try await printChanges(of: documents, count: count)
+                    try await printChanges(of: documents, count: count, until: end)
                 }
             }
-            signals.onFirst { watching.cancel() }
-            try await watching.value
         })
 
     private static let create = CommandSpec(
@@ -269,7 +266,9 @@ enum CollectionCommand {
         await backend.client.close()
     }
 
-    private static func printChanges(of documents: Shared<SyncedCollection<AnyDocument>>, count: Int?) async throws {
+    private static func printChanges(
+        of documents: Shared<SyncedCollection<AnyDocument>>, count: Int?, until end: UntilSignal
+    ) async throws {
         var shown: [AnyDocument]?
         var lastError: String?
         var printed = 0
@@ -280,7 +279,7 @@ enum CollectionCommand {
             guard !value.isLoading, value.items.elements != shown else { continue }
             // Rejected before the first result.
             if shown == nil, value.lastSyncedAt == nil, let error = value.error { throw error }
-            CommandTimeout.current?.stop()
+            end.serverAnswered()
             shown = value.items.elements
             Console.print(LogLine.ofJSON(JSONArgument.text(.array(value.items.map(\.value)))))
             printed += 1

@@ -207,8 +207,7 @@ struct HostedServices {
             guard let colon = relay.lastIndex(of: ":"), let port = Int(relay[relay.index(after: colon)...]),
                 (1...65535).contains(port), colon > relay.startIndex
             else { throw problem }
-            let host = relay[..<colon].drop { $0 == "[" }.prefix { $0 != "]" }
-            return SMTPMailer(host: String(host), port: port, sender: sender)
+            return SMTPMailer(host: HostName.withoutBrackets(relay[..<colon]), port: port, sender: sender)
         case (nil, nil):
             Console.error(
                 "trebuchet serve: sign-in codes are printed here; to mail them, use --mail-command or --smtp")

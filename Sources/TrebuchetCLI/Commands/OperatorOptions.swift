@@ -190,7 +190,7 @@ struct OperatorOptions: Sendable {
         guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
             (0...65_535).contains(port), colon > text.startIndex
         else { throw UsageError("\(option): '\(text)' is not HOST:PORT, such as 127.0.0.1:9464") }
-        return (String(text[..<colon].drop { $0 == "[" }.prefix { $0 != "]" }), port)
+        return (HostName.withoutBrackets(text[..<colon]), port)
     }
 
     private static func token(
@@ -200,17 +200,9 @@ struct OperatorOptions: Sendable {
             let token = ProcessInfo.processInfo.environment[variable]
             return token?.isEmpty == false ? token : nil
         }
-        var status = stat()
-        guard let file = FileHandle(forReadingAtPath: path), fstat(file.fileDescriptor, &status) == 0,
-            let bytes = try? file.read(upToCount: 65_536)
-        else { throw UsageError("\(option) \(path): the file is unreadable or empty") }
-        guard status.st_mode & 0o022 == 0 else {
-            throw UsageError("\(option) \(path): the file is writable by other users; run chmod go-w")
-        }
-        let line = String(
-            decoding: Array(bytes).withoutByteOrderMark.prefix { $0 != 10 && $0 != 13 }, as: UTF8.self
-        )
-        .trimmingCharacters(in: .whitespaces)
+        let bytes = try ConfigurationFile.read(path, of: option, maximum: 65_536, isSecret: true)
+        let line = String(decoding: bytes.withoutByteOrderMark.prefix { $0 != 10 && $0 != 13 }, as: UTF8.self)
+            .trimmingCharacters(in: .whitespaces)
         guard !line.isEmpty else { throw UsageError("\(option) \(path): the first line is empty") }
         return line
     }

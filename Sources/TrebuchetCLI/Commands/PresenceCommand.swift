@@ -28,12 +28,9 @@ enum PresenceCommand {
         run: { arguments in
             let presence = try JSONArgument.value(arguments.operands.count > 2 ? arguments.operands[2] : "{}")
             let count = try arguments.int("--count", in: 1...Int.max)
-            let signals = ShutdownSignals()
             let backend = TrebuchetBackend(client: try await RemoteURL.connect(arguments))
-            let printing = Task { await printPeers(arguments, backend, presence, count: count) }
             let reporting = ConnectionReporter.follow(backend.client, of: "presence join")
-            signals.onFirst { printing.cancel() }
-            await printing.value
+            try await UntilSignal.run { await printPeers(arguments, backend, presence, count: count, until: $0) }
             reporting.cancel()
             CommandTimeout.current?.restart()
             await backend.leaveAllRooms()
@@ -41,7 +38,8 @@ enum PresenceCommand {
         })
 
     private static func printPeers(
-        _ arguments: ParsedArguments, _ backend: TrebuchetBackend, _ presence: JSONValue, count: Int?
+        _ arguments: ParsedArguments, _ backend: TrebuchetBackend, _ presence: JSONValue, count: Int?,
+        until end: UntilSignal
     ) async {
         let room = backend.withCurrent {
             Shared(
@@ -54,10 +52,11 @@ enum PresenceCommand {
         var shown: [Peer<JSONValue>]?
         var printed = 0
         for await value in room.updates {
+            if value.isConnected { end.serverAnswered() }
             reporter.report(isConnected: value.isConnected, value.error)
             guard !value.isLoading, !value.isError, value.peersList != shown else { continue }
             shown = value.peersList
-            CommandTimeout.current?.stop()
+            end.serverAnswered()
             let peers = value.peersList.map { #"{"id":"\#($0.id)","data":\#(JSONArgument.text($0.data))}"# }
             Console.print(LogLine.ofJSON(#"{"peers":[\#(peers.joined(separator: ","))]}"#))
             printed += 1

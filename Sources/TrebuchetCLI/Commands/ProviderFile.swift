@@ -9,19 +9,14 @@ import TrebuchetWire
 ///     [{"provider": "google", "clientID": "….apps.googleusercontent.com"},
 ///      {"name": "work", "issuer": "https://login.example.org", "audience": ["app", "web"], "keys": "https://…/jwks"}]
 enum ProviderFile {
-    private static let largestFile = 1 << 20
+    private static let maximumFileLength = 1 << 20
 
     static func providers(_ path: String) throws(UsageError) -> [OpenIDProvider] {
-        let problem = { (reason: String) in UsageError("--oidc \(path)\(reason)") }
-        guard let file = fopen(path, "re") else { throw problem(": \(String(cString: strerror(errno)))") }
-        defer { fclose(file) }
-        var bytes = [UInt8](repeating: 0, count: largestFile)
-        let count = fread(&bytes, 1, largestFile, file)
-        guard count < largestFile else { throw problem(": the file is larger than 1 MiB") }
+        let bytes = try ConfigurationFile.read(path, of: "--oidc", maximum: maximumFileLength)
         do throws(Problem) {
-            return try providers(Array(bytes[..<count]).withoutByteOrderMark)
+            return try providers(bytes.withoutByteOrderMark)
         } catch {
-            throw problem(":\(error.line): \(error.text)")
+            throw UsageError("--oidc \(path):\(error.line): \(error.text)")
         }
     }
 

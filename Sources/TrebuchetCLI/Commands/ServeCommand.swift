@@ -1,6 +1,7 @@
 import Benchmarks
 import Commands
 import Glibc
+import Platform
 import Trebuchet
 import TrebuchetCluster
 import TrebuchetRedis
@@ -121,6 +122,11 @@ enum ServeCommand {
         return Set(texts)
     }
 
+    /// The address of `--host`, without the brackets that URLs have around IPv6 addresses.
+    private static func host(_ arguments: ParsedArguments) -> String {
+        HostName.withoutBrackets(arguments.string("--host") ?? "127.0.0.1")
+    }
+
     /// Adds the pages of the server.
     private static func addPages(_ arguments: ParsedArguments, withStart: Bool, to server: TrebuchetServer)
         throws(UsageError)
@@ -136,7 +142,7 @@ enum ServeCommand {
         // A folder has its own start page.
         if withStart, arguments.string("--static") == nil { server.servePages(.startPage) }
         let isForOthers = arguments.string("--origins") != nil || arguments.string("--trusted-proxies") != nil
-        let host = arguments.string("--host") ?? "127.0.0.1"
+        let host = host(arguments)
         if arguments.has("--schema") {
             server.serveSchema(to: .everybody)
         } else if !isForOthers, ["127.0.0.1", "::1", "localhost"].contains(host) {
@@ -144,9 +150,7 @@ enum ServeCommand {
         }
     }
 
-    private static func store(
-        _ arguments: ParsedArguments, _ signals: ShutdownSignals, _ operators: OperatorOptions
-    ) async throws -> SQLiteStore? {
+    private static func store(_ arguments: ParsedArguments, _ operators: OperatorOptions) async throws -> SQLiteStore? {
         guard let path = arguments.string("--data") else {
             guard !arguments.has("--standby") else {
                 throw UsageError("--standby requires --data")
@@ -158,23 +162,24 @@ enum ServeCommand {
             operators.logNotice("checking \(path): \(progress.percent)% of \(progress.totalBytes >> 20) MiB")
         }
         guard arguments.has("--standby") else {
-            do {
-                return try SQLiteStore(path: path, options: options)
+            do throws(StateStoreError) {
+                // The check of a large file takes minutes; signals need a thread of the pool meanwhile.
+                return try await onThread { [options] () throws(StateStoreError) in
+                    try SQLiteStore(path: path, options: options)
+                }
             } catch {
                 guard error.code == .inUse else { throw error }
                 throw StateStoreError(
                     .inUse, "\(error.message); stop that process, or pass --standby to take over when it ends")
             }
         }
-        // The server has nothing to drain before it serves.
-        signals.onFirst { exit(0) }
         return try await SQLiteStore.waitUntilAvailable(path: path, options: options) { reason in
             operators.logNotice("standing by: \(reason.message)")
         }
     }
 
     private static func run(_ arguments: ParsedArguments) async throws {
-        let host = arguments.string("--host") ?? "127.0.0.1"
+        let host = host(arguments)
         let port = try arguments.int("--port", in: 0...65535) ?? 8080
         let reactors = try arguments.int("--reactors", in: 1...1024)
         let requiresClerk = arguments.has("--bench-callers")
@@ -187,10 +192,14 @@ enum ServeCommand {
         let tls = try TLSOptions.server(arguments)
         let operators = try OperatorOptions(arguments, tls: tls)
         defer { operators.log?.flush() }
-        // Before it listens, so that an early signal also ends it in order.
         let signals = ShutdownSignals(secondSignalLoss: TrebuchetServer.secondSignalLoss) { line in
             operators.logNotice(line)
             operators.log?.flush()
+        }
+        // A start has nothing to drain, however long it takes.
+        signals.onFirst {
+            operators.log?.flush()
+            exit(0)
         }
         // SIGHUP never ends the process, even if there is nothing to reload.
         let readsAgain = tls != nil || arguments.string("--rules") != nil
@@ -202,11 +211,9 @@ enum ServeCommand {
         // Before it waits for the store or creates one.
         logWarnings(of: try HostedServices.rules(arguments), operators)
         try HostedServices.checkMailCommand(arguments)
-        let file = try await store(arguments, signals, operators)
+        let file = try await store(arguments, operators)
         let isTormented = arguments.has("--torment")
         if isTormented { try AdversarialTestActors.check(host: host) }
-        // A start that waits has nothing to drain.
-        if arguments.string("--cluster") != nil { signals.onFirst { exit(0) } }
         let cluster = try await ClusterCommand.membership(arguments) { operators.logLine($0, $1) }
         var services = try await HostedServices(
             arguments, store: file ?? MemoryStore(), engine: cluster?.1, report: { operators.logLine($0, $1) })
@@ -233,6 +240,10 @@ enum ServeCommand {
         defer { admin?.close() }
         let operatorLines = try operators.open(on: server)
         let address = try await server.start()
+        signals.onFirst {
+            operators.logNotice("draining (signal again to exit immediately)")
+            await server.shutdown(delay: operators.drainDelay, drain: operators.drain)
+        }
         let url = "\(tls == nil ? "ws" : "wss")://\(address)"
         let pageURL = "\(tls == nil ? "http" : "https")://\(address)/"
         let ofBench = arguments.has("--bench") ? ["board", "bank", "orders"] : []
@@ -273,10 +284,6 @@ enum ServeCommand {
             }
         }
         if services.rulesFile != nil { readRules(of: services, at: signals, operators) }
-        signals.onFirst {
-            operators.logNotice("draining (signal again to exit immediately)")
-            await server.shutdown(delay: operators.drainDelay, drain: operators.drain)
-        }
         // `serve` handles signals itself, to log them.
         let outcome: Result<Void, any Error>
         do {

@@ -54,12 +54,9 @@ enum TopicCommand {
             """,
         run: { arguments in
             let count = try arguments.int("--count", in: 1...Int.max)
-            let signals = ShutdownSignals()
             let backend = TrebuchetBackend(client: try await RemoteURL.connect(arguments))
-            let printing = Task { await printEvents(arguments, backend, count: count) }
             let reporting = ConnectionReporter.follow(backend.client, of: "topic subscribe")
-            signals.onFirst { printing.cancel() }
-            await printing.value
+            try await UntilSignal.run { await printEvents(arguments, backend, count: count, until: $0) }
             reporting.cancel()
             CommandTimeout.current?.restart()
             await backend.leaveAllRooms()
@@ -76,14 +73,16 @@ enum TopicCommand {
         }
     }
 
-    private static func printEvents(_ arguments: ParsedArguments, _ backend: TrebuchetBackend, count: Int?) async {
+    private static func printEvents(
+        _ arguments: ParsedArguments, _ backend: TrebuchetBackend, count: Int?, until end: UntilSignal
+    ) async {
         let channel = channel(arguments, backend)
         channel.withLock { $0.maxEvents = 10_000 }
         var reporter = RoomReporter(command: "topic subscribe")
         var printed = 0
         for await value in channel.updates {
+            if value.isConnected { end.serverAnswered() }
             reporter.report(isConnected: value.isConnected, value.error)
-            if value.isConnected { CommandTimeout.current?.stop() }
             guard value.hasEvent else { continue }
             let events = channel.withLock { channel in
                 defer { channel.clearEvents() }

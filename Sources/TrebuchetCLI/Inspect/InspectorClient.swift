@@ -58,7 +58,7 @@ struct InspectorClient: Sendable {
         defer { CommandTimeout.current?.stop() }
         let reply: HTTPClientResponse
         do {
-            reply = try await HTTPFetch.get(HTTPEndpoint(base + target), bearer: token, maximumSize: Self.maximumSize)
+            reply = try await Self.fetch(HTTPEndpoint(base + target), bearer: token)
         } catch let error as TransportError where error.code == .refused {
             throw RequestRejected(
                 description: "\(error.message); is a server with --inspector running there? start one with: "
@@ -77,6 +77,20 @@ struct InspectorClient: Sendable {
                     + "\(LogLine.of(reason.trimmed))\(remedy)")
         }
         return reply.body
+    }
+
+    /// Returns the response, or throws when the task is cancelled, without waiting for the server.
+    private static func fetch(_ endpoint: HTTPEndpoint, bearer: String) async throws -> HTTPClientResponse {
+        let (replies, reply) = AsyncThrowingStream.makeStream(of: HTTPClientResponse.self)
+        Task {
+            do {
+                reply.yield(try await HTTPFetch.get(endpoint, bearer: bearer, maximumSize: maximumSize))
+            } catch {
+                reply.finish(throwing: error)
+            }
+        }
+        for try await reply in replies { return reply }
+        throw CancellationError()
     }
 
     func fetchJSON(_ path: String, _ query: [(name: String, value: String?)] = []) async throws -> LenientJSON {

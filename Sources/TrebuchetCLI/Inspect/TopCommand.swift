@@ -20,12 +20,13 @@ enum TopCommand {
     private static func run(_ arguments: ParsedArguments) async throws {
         let inspector = try InspectorClient(arguments)
         let pause = Duration.seconds(try arguments.double("--interval", in: 0.1...3_600) ?? 1)
-        let signals = ShutdownSignals()
         let isOnce = arguments.has("--once")
         let isScreen = isatty(STDOUT_FILENO) != 0 && !isOnce
-        let screen = isScreen ? Screen() : nil
-        let polling = Task {
+        try await UntilSignal.run { end in
             var before = try await inspector.fetchJSON("overview")
+            end.serverAnswered()
+            let screen = isScreen ? Screen() : nil
+            defer { screen?.leave() }
             while true {
                 try await Task.sleep(for: pause)
                 let now = try await inspector.fetchJSON("overview")
@@ -36,11 +37,6 @@ enum TopCommand {
                 if screen == nil { Console.print() }
             }
         }
-        signals.onFirst { polling.cancel() }
-        let outcome = await polling.result
-        screen?.leave()
-        signals.restoreHandlers()
-        do { try outcome.get() } catch is CancellationError {}
     }
 
     /// The alternate screen of a terminal; the previous contents reappear afterwards.

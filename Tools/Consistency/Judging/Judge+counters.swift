@@ -5,10 +5,7 @@ import TrebuchetClient
 extension Judge {
     /// Adds the end to each, and compares it with the answers.
     func finishCounters() async throws {
-        var options = Player.options
-        options.callTimeout = .seconds(30)
-        let client = TrebuchetClient(transports: PlayerOutputLine.transports(ports), options: options)
-        try await client.connect()
+        let client = try await connectedClient(callsWithin: .seconds(30))
         var counts: [Int] = []
         for number in Counter.all {
             let counter = try client.resolve(Counter.self, id: Counter.name(number))
@@ -35,7 +32,7 @@ extension Judge {
         while true {
             do { return try await counter.add(Counter.end) } catch let error as TrebuchetError
                 where [.unknownOutcome, .unavailable].contains(error.code)
-            {}
+            { try await endAtLimit("for the end of a counter") }
         }
     }
 

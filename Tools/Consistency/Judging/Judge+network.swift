@@ -28,10 +28,7 @@ extension Judge {
             try await cause(fault, machines)
             try await machines.namespaces.heal()
             try await restartLost(machines)
-            guard
-                let healing = await NetworkRecovery(ports: ports, isServed: options.server != nil).waitUntilHealed(
-                    within: Self.maximumHealing)
-            else {
+            guard let healing = try await waitUntilHealed(within: Self.maximumHealing, machines) else {
                 throw Halt(
                     description: "\(Self.maximumHealing) after \(fault) the nodes did not answer: \(await state())")
             }
@@ -42,6 +39,24 @@ extension Judge {
         }
         try await wait("for the last call") { scores.now.played.count == Self.clientPools }
         outcome.overflows += machines.overflowCount
+    }
+
+    private func recovery(of nodes: some Sequence<Int>) -> NetworkRecovery {
+        NetworkRecovery(ports: nodes.map { ports[$0] }, isServed: options.server != nil)
+    }
+
+    /// Asks again and again until all nodes answer, and starts those again that have ended meanwhile because they had lost their slots;
+    /// nil when that takes longer than `limit`.
+    private func waitUntilHealed(within limit: Duration, _ machines: Machines) async throws -> Duration? {
+        let begin = ContinuousClock.now
+        while true {
+            let rest = begin + limit - .now
+            guard rest > .zero else { return nil }
+            if await recovery(of: servers.indices).isHealed(within: min(.seconds(3), rest)) { return .now - begin }
+            try await endAtLimit("for all nodes to answer")
+            try await restartLost(machines)
+            try await Task.sleep(for: .milliseconds(20))
+        }
     }
 
     private func cause(_ fault: NetworkPlan.Fault, _ machines: Machines) async throws {
@@ -57,10 +72,7 @@ extension Judge {
             try await namespaces.cut([machines.nodes[one]], way, [machines.nodes[other]])
             try await Task.sleep(for: time)
             // A link that is silent for 5 s is given up; then all goes through the engine.
-            if await NetworkRecovery(ports: ports, isServed: options.server != nil).waitUntilHealed(
-                within: .seconds(15))
-                == nil
-            {
+            if try await waitUntilHealed(within: .seconds(15), machines) == nil {
                 found("with no link between nodes \(one) and \(other) calls were not answered through the engine")
             }
         case .down(let time):
@@ -116,9 +128,7 @@ extension Judge {
         let begin = ContinuousClock.now
         if time > .seconds(5), outcome.slowestRefusal == .zero {
             try await Task.sleep(for: leasesOver)
-            let (answers, took) = await NetworkRecovery(ports: alive.map { ports[$0] }, isServed: options.server != nil)
-                .ask(
-                    within: .seconds(20))
+            let (answers, took) = await recovery(of: alive).ask(within: .seconds(20))
             if let wrong = answers.first(where: { $0.error?.code != .unavailable && $0.error?.code != .timeout }) {
                 found(
                     "\(leasesOver) after the engine had gone a call ended with \(wrong) in \(took), not with unavailable or timeout"
@@ -202,9 +212,7 @@ extension Judge {
         if machines.plan.durability == .engine {
             try await restartLost(machines)
             note("nodes without slots restarted")
-            if await NetworkRecovery(ports: ports, isServed: options.server != nil).waitUntilHealed(
-                within: Self.maximumHealing) == nil
-            {
+            if try await waitUntilHealed(within: Self.maximumHealing, machines) == nil {
                 found(
                     "\(Self.maximumHealing) after \(failover) the nodes did not answer over the new primary: \(await state())"
                 )
@@ -264,8 +272,7 @@ extension Judge {
     }
 
     private func state() async -> String {
-        let answers = await NetworkRecovery(ports: ports, isServed: options.server != nil).ask(within: .seconds(5))
-            .answers
+        let answers = await recovery(of: servers.indices).ask(within: .seconds(5)).answers
         let lines = servers.enumerated().map { "\n    node \($0): \($1?.lines.suffix(12) ?? [])" }.joined()
         return "\(answers), \(network?.overflowCount ?? 0) overflows of Redis\(lines)"
     }

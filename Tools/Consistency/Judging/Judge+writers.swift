@@ -37,8 +37,7 @@ extension Judge {
     }
 
     private func readCollection() async throws -> Writing.Result {
-        let client = TrebuchetClient(transports: PlayerOutputLine.transports(ports), options: Player.options)
-        try await client.connect()
+        let client = try await connectedClient()
         var page = Writing.Result(revision: 0, hasMore: false, documents: [])
         try await wait("for the collection to be read") {
             do {

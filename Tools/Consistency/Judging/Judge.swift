@@ -201,9 +201,30 @@ final class Judge {
             guard scores.now.findings.isEmpty, history.now.findings.isEmpty else {
                 throw Halt(description: "stopped while it waited \(what)")
             }
-            guard ContinuousClock.now < deadline else { throw Halt(description: await describeHang(what)) }
+            try await endAtLimit(what)
             try await Task.sleep(for: .milliseconds(2))
         }
+    }
+
+    /// Throws when the time of the seed is over.
+    func endAtLimit(_ what: String) async throws {
+        guard ContinuousClock.now < deadline else { throw Halt(description: await describeHang(what)) }
+    }
+
+    /// A client of the judge. Neither its connection nor its calls take longer than the seed may.
+    func connectedClient(callsWithin limit: Duration = .seconds(120)) async throws -> TrebuchetClient {
+        var options = Player.options
+        options.callTimeout = min(limit, max(.seconds(1), deadline - .now))
+        let client = TrebuchetClient(transports: PlayerOutputLine.transports(ports), options: options)
+        let ends = Count()
+        let connecting = Task {
+            defer { ends.add() }
+            try await client.connect()
+        }
+        defer { connecting.cancel() }
+        try await wait("for a connection of the judge") { ends.value > 0 }
+        try await connecting.value
+        return client
     }
 
     private func describeHang(_ what: String) async -> String {
@@ -292,9 +313,7 @@ final class Judge {
 
     /// Closes the games, and returns their final states.
     private func finish() async throws -> [Ending] {
-        let client = TrebuchetClient(
-            transports: PlayerOutputLine.transports(ports), options: Player.options)
-        try await client.connect()
+        let client = try await connectedClient()
         let games = try (0..<GameServer.games).map { try client.resolve(Game.self, id: GameServer.name($0)) }
         var endings: [Ending] = []
         for (number, game) in games.enumerated() { endings.append(try await close(game, number)) }

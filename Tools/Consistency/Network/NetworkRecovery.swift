@@ -14,7 +14,7 @@ struct NetworkRecovery {
         let description: String
     }
 
-    /// One call of each game over each node, all at once, and how long the last one took.
+    /// One call of each game over each node, all at once, and how long the last one took: at most `limit`.
     func ask(within limit: Duration) async -> (answers: [Answer], took: Duration) {
         let begin = ContinuousClock.now
         let answers = await withTaskGroup(of: Answer.self) { group in
@@ -28,21 +28,37 @@ struct NetworkRecovery {
         return (answers, .now - begin)
     }
 
-    /// Asks again and again until all nodes answer; nil when that takes longer than `limit`.
-    func waitUntilHealed(within limit: Duration) async -> Duration? {
-        let begin = ContinuousClock.now
-        while ContinuousClock.now < begin + limit {
-            if await ask(within: .seconds(3)).answers.allSatisfy({ $0.error == nil }) { return .now - begin }
-            try? await Task.sleep(for: .milliseconds(20))
-        }
-        return nil
+    /// Whether all nodes answer within the time.
+    func isHealed(within limit: Duration) async -> Bool {
+        await ask(within: limit).answers.allSatisfy { $0.error == nil }
     }
 
+    /// Leaves a call to itself at the limit: its client connects again and again to a node that is gone.
     private func ask(_ port: Int, _ game: Int, within limit: Duration) async -> Answer {
         var options = Player.options
         options.callTimeout = limit
         let client = TrebuchetClient(transports: PlayerOutputLine.transports([port]), options: options)
-        defer { Task { await client.close() } }
+        let (answers, answer) = AsyncStream.makeStream(of: Answer.self)
+        let calling = Task { answer.yield(await call(client, game)) }
+        let waiting = Task {
+            try await Task.sleep(for: limit)
+            answer.yield(Self.noAnswer(of: port, within: limit))
+        }
+        defer {
+            calling.cancel()
+            waiting.cancel()
+            Task { await client.close() }
+        }
+        for await first in answers { return first }
+        return Self.noAnswer(of: port, within: limit)
+    }
+
+    private static func noAnswer(of port: Int, within limit: Duration) -> Answer {
+        let error = TrebuchetError(.timeout, "no answer over port \(port) within \(limit)")
+        return Answer(error: error, description: "\(error.code): \(error.message)")
+    }
+
+    private func call(_ client: TrebuchetClient, _ game: Int) async -> Answer {
         do {
             try await client.connect()
             if isServed {
