@@ -270,6 +270,20 @@ import TrebuchetTesting
         #expect(await bench.server.stop() == 0)
     }
 
+    @Test("an export escapes characters that a terminal interprets, and can be imported")
+    func exportEscapes() async throws {
+        let bench = try await Bench()
+        let file = try bench.write(
+            "{\"collection\":\"m\",\"document\":{\"id\":\"a\",\"fields\":{\"t\":\"\u{9b}31m\u{202e}é\"}}}",
+            to: "commands.jsonl")
+        #expect(try await bench.admin("import", file).output == "1 created, 0 replaced, 0 skipped\n")
+        let exported = try await bench.admin("export").output
+        #expect(exported.contains(#""t":"\u009b31m\u202eé""#), "\(exported.debugDescription)")
+        let again = try bench.write(exported, to: "again.jsonl")
+        #expect(try await bench.admin("import", again, "--replace").output == "0 created, 0 replaced, 1 skipped\n")
+        await bench.server.stop()
+    }
+
     @Test("Control-C ends an export and an import with 130, and the server continues")
     func interruption() async throws {
         let bench = try await Bench()

@@ -65,8 +65,8 @@ enum DocumentExport {
         while true {
             switch try await client.answer() {
             case .document(let document):
-                Console.print(
-                    JSONArgument.text(try JSONValue(encoding: ExportedDocument(collection: name, document: document))))
+                let line = try JSONValue(encoding: ExportedDocument(collection: name, document: document))
+                Console.print(LogLine.ofJSON(JSONArgument.text(line)))
                 count += 1
                 total += 1
                 if count % step == 0 {

@@ -39,8 +39,8 @@ public struct CollectionLimits: Sendable {
     public var writesPerPrincipal = RateLimit(callsPerSecond: 400, burst: 2_000)
     /// Writes that all connections of one host, as for ``hostQuotaDivisor``, may make together. Default 1,000 a second, 5,000 at once.
     public var writesPerHost = RateLimit(callsPerSecond: 1_000, burst: 5_000)
-    /// Clients of one collection whose last writes are recorded, so that a repeated write is not executed twice. Those with the
-    /// oldest writes are evicted first. Default 10,000.
+    /// Clients of one collection whose last writes are recorded, so that a repeated write is not executed twice. Clients
+    /// whose writes have changed nothing are evicted first, then those of the host or user with the most. Default 10,000.
     public var deduplicatedClients = 10_000
     /// The time for which a query without readers stays open. Default 30 seconds: long enough to reconnect.
     public var idleQueryTime = Duration.seconds(30)

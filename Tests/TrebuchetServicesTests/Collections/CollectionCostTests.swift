@@ -120,6 +120,48 @@ import Trebuchet
         #expect(list.rows.count == 1 && list.evaluations == 3)
     }
 
+    @Test("the mutations of a call are decoded in parts, up to its rate", arguments: [nil, 2])
+    func decoding(rate: Int?) throws {
+        let mutations = (1...3).map { EncodedJSON(DocumentMutation(number: $0, command: .add("\($0)")).value) }
+        var decoder = MutationDecoder(mutations, CollectionLimits(), at: 0)
+        var (turns, taken, isDone) = (0, 0, false)
+        while !isDone {
+            turns += 1
+            isDone = try decoder.resume(ScanSlice(steps: 1)) { writes in
+                taken += writes
+                return rate.map { taken > $0 } ?? false ? 1_000 : nil
+            }
+        }
+        #expect(turns == 3 && taken == 3 && decoder.decoded.count == rate ?? 3)
+    }
+
+    @Test("a call that is decoded in several turns is executed before later ones, without interleaving")
+    func decodedCommits() async throws {
+        try await CollectionWorld.run(reactors: 1) { world in
+            let (ada, bob) = (world.guest("ada"), world.guest("bob"))
+            try await ada.client.connect()
+            try await bob.client.connect()
+            let (collection, other) = (try ada.collection(), try bob.collection())
+            _ = try await other.commit([.add("0")], from: "fedcba9876543210")
+            let fields = JSONObject((0..<500).map { (key: "\n\($0)", value: .integer(1)) })
+            let commands = (0..<32).map { DocumentCommand.add(DocumentID("a\($0)"), fields) }
+            let writing = Task {
+                for number in 0..<60 {
+                    _ = try await other.commit([.add("b\(number)")], from: "fedcba9876543210", at: number + 2)
+                }
+            }
+            for round in 0..<3 {
+                let outcomes = try await collection.commit(
+                    round == 0 ? commands : commands.map { .delete(id: $0.id) },
+                    from: "0123456789abcde\(round)")
+                #expect(round == 2 || outcomes.allSatisfy { $0.error == nil })
+                let first = try #require(outcomes.first?.revision)
+                #expect(round == 2 || outcomes.map(\.revision) == (0..<32).map { first + $0 })
+            }
+            try await writing.value
+        }
+    }
+
     @Test("a scan of large documents yields earlier")
     func slices() {
         let documents = (0..<8).map { Document.todo("\($0)", ["t": .string(String(repeating: "x", count: 60_000))]) }

@@ -42,6 +42,48 @@ extension CollectionWriteTests {
         }
     }
 
+    @Test("one task removes expired documents, however many calls ask for it")
+    func manyExpire() async throws {
+        let time = ManualTime(1_000)
+        var limits = CollectionLimits()
+        limits.writes = RateLimit(callsPerSecond: 10_000, burst: 10_000)
+        limits.writesPerHost = limits.writes
+        try await CollectionWorld.run(limits: limits, clock: time.clock, reactors: 1) { world in
+            let guest = world.guest()
+            try await guest.client.connect()
+            let todos = try guest.collection()
+            for part in 0..<2 {
+                let mutations = (0..<25).map { number in
+                    DocumentMutation(
+                        number: number + 1,
+                        writes: (0..<100).map {
+                            let id = "\(part)-\(number)-\($0)"
+                            return DocumentWrite(
+                                .create(
+                                    id: DocumentID(id), fields: ["id": .string(id)], expiresIn: .seconds(5)))
+                        })
+                }
+                let outcomes = try await todos.commit(mutations, from: "0123456789abcde\(part)")
+                #expect(outcomes.count == 25 && outcomes.allSatisfy { $0.error == nil })
+            }
+            let local = try #require(world.host.live.first { $0.name == "todos" }?.part)
+            let counts = try #require(
+                await local.whenLocal { collection in
+                    time.move(to: 6_000)
+                    for _ in 0..<5 { collection.expire() }
+                    var counts = [collection.table.documents.count]
+                    while counts.last != 0 {
+                        await Task.yield()
+                        counts.append(collection.table.documents.count)
+                    }
+                    return counts
+                })
+            #expect(counts.first == 2_500)
+            // In a turn, that task and the timer remove documents.
+            #expect(zip(counts, counts.dropFirst()).allSatisfy { $0 - $1 <= 1_000 }, "\(counts)")
+        }
+    }
+
     @Test("documents that expire while their server is down are never shown again, and are deleted from the store")
     func expiryAfterRestart() async throws {
         let (store, time) = (MemoryStore(), ManualTime(1_000))

@@ -11,51 +11,76 @@ enum DecodedMutation {
     var targets: [LinkTarget] {
         if case .mutation(let mutation) = self { mutation.writes.compactMap(\.command.target) } else { [] }
     }
+}
 
-    /// Decodes the mutations within the connection's rate; larger ones are not decoded.
+/// Decodes the mutations of a call within the connection's rate, in several parts; mutations above the rate are not decoded.
+struct MutationDecoder {
+    private let mutations: [EncodedJSON]
+    private let limits: CollectionLimits
+    private let revision: Int
+    /// The index of the mutation to decode next.
+    private var next = 0
+    private(set) var decoded: [DecodedMutation] = []
+
+    /// - Parameter revision: the revision in the outcome of an invalid mutation.
+    init(_ mutations: [EncodedJSON], _ limits: CollectionLimits, at revision: Int) {
+        (self.mutations, self.limits, self.revision) = (mutations, limits, revision)
+    }
+
+    /// Decodes mutations until the time is up, but at least one; returns true when all within the rate are decoded.
     ///
-    /// - Parameters:
-    ///   - revision: the revision in the outcome of an invalid mutation.
-    ///   - take: takes writes from the rate; otherwise returns the time to wait in milliseconds.
-    static func read(
-        _ mutations: [EncodedJSON], _ limits: CollectionLimits, at revision: Int, take: (_ writes: Int) -> Int?
-    ) throws(CollectionError) -> [DecodedMutation] {
-        var read: [DecodedMutation] = []
+    /// - Parameter take: takes writes from the rate; otherwise returns the time to wait in milliseconds.
+    mutating func resume(
+        _ slice: ScanSlice, take: (_ writes: Int) -> Int?
+    ) throws(CollectionError) -> Bool {
         var text = ByteBuffer()
-        for encoded in mutations {
-            if let wait = take(1) {
-                guard !read.isEmpty else { throw .rateLimited(retryAfterMilliseconds: wait) }
+        while next < mutations.count {
+            guard try decode(mutations[next], &text, take) else {
+                next = mutations.count
                 break
             }
-            let limit = max(CollectionLimits.mutationBytes, 2 * limits.documentBytes)
-            guard encoded.byteCount <= limit else {
-                throw .documentTooLarge(id: "", bytes: encoded.byteCount, limit: limit)
-            }
-            guard encoded.depth <= CollectionLimits.maximumDepth + DocumentMutation.depth else {
-                throw .tooDeep(limit: CollectionLimits.maximumDepth)
-            }
-            text.removeAll()
-            do {
-                try encoded.appendMutation(to: &text)
-            } catch {
-                throw .invalidDocument("\(error)")
-            }
-            let number = try DocumentMutation.number(canonical: text.bytes)
-            let mutation: DocumentMutation
-            do throws(CollectionError) {
-                mutation = try DocumentMutation(canonical: text.bytes)
-            } catch {
-                read.append(.refused(MutationOutcome(number: number, revision: revision, error: error)))
-                continue
-            }
-            // Each command counts as a write.
-            if mutation.writes.count > 1, let wait = take(mutation.writes.count - 1) {
-                guard !read.isEmpty else { throw .rateLimited(retryAfterMilliseconds: wait) }
-                break
-            }
-            read.append(.mutation(mutation))
+            next += 1
+            if slice.isOver { break }
         }
-        return read
+        return next == mutations.count
+    }
+
+    /// Returns false when the mutation exceeds the rate, and others were decoded.
+    private mutating func decode(
+        _ encoded: EncodedJSON, _ text: inout ByteBuffer, _ take: (_ writes: Int) -> Int?
+    ) throws(CollectionError) -> Bool {
+        if let wait = take(1) {
+            guard !decoded.isEmpty else { throw .rateLimited(retryAfterMilliseconds: wait) }
+            return false
+        }
+        let limit = max(CollectionLimits.mutationBytes, 2 * limits.documentBytes)
+        guard encoded.byteCount <= limit else {
+            throw .documentTooLarge(id: "", bytes: encoded.byteCount, limit: limit)
+        }
+        guard encoded.depth <= CollectionLimits.maximumDepth + DocumentMutation.depth else {
+            throw .tooDeep(limit: CollectionLimits.maximumDepth)
+        }
+        text.removeAll()
+        do {
+            try encoded.appendMutation(to: &text)
+        } catch {
+            throw .invalidDocument("\(error)")
+        }
+        let number = try DocumentMutation.number(canonical: text.bytes)
+        let mutation: DocumentMutation
+        do throws(CollectionError) {
+            mutation = try DocumentMutation(canonical: text.bytes)
+        } catch {
+            decoded.append(.refused(MutationOutcome(number: number, revision: revision, error: error)))
+            return true
+        }
+        // Each command counts as a write.
+        if mutation.writes.count > 1, let wait = take(mutation.writes.count - 1) {
+            guard !decoded.isEmpty else { throw .rateLimited(retryAfterMilliseconds: wait) }
+            return false
+        }
+        decoded.append(.mutation(mutation))
+        return true
     }
 }
 

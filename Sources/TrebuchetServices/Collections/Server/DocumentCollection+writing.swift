@@ -12,9 +12,14 @@ extension DocumentCollection {
         applyExpired()
         startWriting()
         guard isMore else { return watchForExpiry() }
+        guard !isExpiring else { return }
+        isExpiring = true
         Task { [weak self] in
             await Task.yield()
-            await self?.whenLocal { $0.expire() }
+            await self?.whenLocal { collection in
+                collection.isExpiring = false
+                collection.expire()
+            }
         }
     }
 

@@ -30,6 +30,8 @@ distributed actor DocumentCollection: ServiceActor {
     var next = PendingBatch()
     var current: PendingBatch?
     var isWriting = false
+    /// True while a task removes expired documents, because a turn was not enough.
+    var isExpiring = false
     /// The task that updates results, while a turn was not enough.
     var updating: Task<Void, Never>?
     /// The task that writes a snapshot of the log.
@@ -44,7 +46,8 @@ distributed actor DocumentCollection: ServiceActor {
     /// The number of calls, to detect calls during a wait.
     var calls = 0
     var isIdleTimerRunning = false
-    /// True while a commit reads documents of other collections. Later commits wait for it, to keep the order of arrival.
+    /// True while a commit reads documents of other collections or is decoded in several turns. Later commits wait for it, to keep
+    /// the order of arrival.
     var isReadingOthers = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
     /// The time of the timer, in milliseconds since 1970.
@@ -95,18 +98,11 @@ distributed actor DocumentCollection: ServiceActor {
         else { throw .invalidDocument("a client's name must have 16 to 128 bytes, and a call at most 32 commands") }
         guard table.unwrittenCount < Self.waitingDocuments else { throw .rateLimited(retryAfterMilliseconds: 20) }
         table.limits = host.limits(of: name)
-        let read: [DecodedMutation]
-        do throws(CollectionError) {
-            read = try DecodedMutation.read(mutations, table.limits, at: revision) { writes in
-                self.host.consumeWrites(writes, of: caller, to: self.name, table.limits.writesToCollection)
-            }
-        } catch {
-            host.log.refusal(error, of: "writes", in: name, by: caller.connection)
-            throw error
-        }
-        let targets = Set(read.lazy.flatMap(\.targets).filter { $0.collection != self.name })
-        var isInLine = await waitForCommits(for: targets)
+        var isInLine = false
         defer { if isInLine { resumeNextCommit() } }
+        let read = try await decode(mutations, of: caller, isInLine: &isInLine)
+        let targets = Set(read.lazy.flatMap(\.targets).filter { $0.collection != self.name })
+        if !isInLine, isReadingOthers || !targets.isEmpty { isInLine = await waitForCommits() }
         // Without links to check there is no suspension here, so commits keep the order of their arrival.
         let found = targets.isEmpty ? [:] : try await host.documents(targets)
         try checkOpen()
@@ -191,9 +187,32 @@ distributed actor DocumentCollection: ServiceActor {
         return try await commit(mutations, from: client, of: principal, caller)
     }
 
-    /// Waits for commits that read other collections. Returns true when later commits must wait for this one.
-    private func waitForCommits(for targets: Set<LinkTarget>) async -> Bool {
-        guard isReadingOthers || !targets.isEmpty else { return false }
+    /// Decodes mutations, a part in each turn.
+    ///
+    /// - Parameter isInLine: set to true when later commits must wait for this one, to keep the order of arrival.
+    private func decode(
+        _ mutations: [EncodedJSON], of caller: CollectionConnectionState, isInLine: inout Bool
+    ) async throws(CollectionError) -> [DecodedMutation] {
+        var decoder = MutationDecoder(mutations, table.limits, at: revision)
+        while true {
+            let isDone: Bool
+            do throws(CollectionError) {
+                isDone = try decoder.resume(ScanSlice()) { writes in
+                    host.consumeWrites(writes, of: caller, to: name, table.limits.writesToCollection)
+                }
+            } catch {
+                host.log.refusal(error, of: "writes", in: name, by: caller.connection)
+                throw error
+            }
+            if isDone { return decoder.decoded }
+            if !isInLine { isInLine = await waitForCommits() }
+            await Task.yield()
+            try checkOpen()
+        }
+    }
+
+    /// Waits for commits that have been suspended before their execution. Later commits wait for this one then. Returns true.
+    private func waitForCommits() async -> Bool {
         guard isReadingOthers else {
             isReadingOthers = true
             return true
