@@ -44,7 +44,7 @@ extension JSONOrder {
         guard kind == self.kind(other), kind == .number || kind == .array || kind == .object else {
             return false
         }
-        return CanonicalJSON.areEqual(one, other)
+        return areEqualValues(one, other)
     }
 
     /// As ``comparePlaces(_:_:)`` of two values.
