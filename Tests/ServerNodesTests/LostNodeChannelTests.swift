@@ -115,7 +115,7 @@ import TrebuchetCluster
             // It runs, and its response is lost.
             #expect(await eventually { await count()?.contains(#""result":2"#) == true })
             let before = engineRoute.messageCount
-            exchange.lose(first)
+            exchange.closeLostChannels(of: first)
             #expect(await eventually { engineRoute.messageCount > before })
             let handled = exchange.handled(from: first)
             client.call("2", name, "add(_:)", [1])

@@ -137,7 +137,7 @@ import Trebuchet
 
     @Test("a call that is decoded in several turns is executed before later ones, without interleaving")
     func decodedCommits() async throws {
-        try await CollectionWorld.run(reactors: 1) { world in
+        try await CollectionTestEnvironment.run(reactors: 1) { world in
             let (ada, bob) = (world.guest("ada"), world.guest("bob"))
             try await ada.client.connect()
             try await bob.client.connect()

@@ -48,7 +48,7 @@ extension CollectionWriteTests {
         var limits = CollectionLimits()
         limits.writes = RateLimit(callsPerSecond: 10_000, burst: 10_000)
         limits.writesPerHost = limits.writes
-        try await CollectionWorld.run(limits: limits, clock: time.clock, reactors: 1) { world in
+        try await CollectionTestEnvironment.run(limits: limits, clock: time.clock, reactors: 1) { world in
             let guest = world.guest()
             try await guest.client.connect()
             let todos = try guest.collection()
