@@ -334,33 +334,11 @@ final class NodeTransport: Sendable {
     private func closeChannels(
         _ node: ClusterNode, because reason: Reason, _ undelivered: [NodeFrame] = [], accepted last: UInt64? = nil
     ) {
-        let (ends, refused, waiting, accepted) = state.withLock { state in
-            let channels = state.ends.keys.filter { $0.node == node }
-            defer {
-                for channel in channels {
-                    state.ends[channel] = nil
-                    if channel.isOwn { state.acceptedMessages[channel.number] = nil }
-                }
-            }
-            let refused = last.flatMap { last in state.peers[node].map { Array($0.requests(after: last)) } } ?? []
-            let waiting = state.peers[node]?.clear() ?? []
-            if reason == .lost, state.peers[node] != nil {
-                let epoch = state.nextEpoch(isFirst: false)
-                state.peers[node]?.startEpoch(epoch)
-            }
-            let ends = channels.compactMap { key in state.ends[key].map { (key, $0) } }
-            return (ends, refused, waiting, state.acceptedMessages)
-        }
-        var counts: [UInt64: UInt64] = [:]
-        for channelID in refused { counts[channelID, default: 0] += 1 }
-        for frame in undelivered + waiting.map(\.frame) where frame.kind == .toOwner {
-            counts[frame.channelID, default: 0] += 1
+        let closed = state.withLock {
+            $0.closeChannels(to: node, startsEpoch: reason == .lost, undelivered, accepted: last)
         }
         didLose(node)
-        for (channel, end) in ends {
-            let (sent, lost) = channel.isOwn ? (accepted[channel.number] ?? 0, counts[channel.number] ?? 0) : (0, 0)
-            end.reactor.execute { end.channelDidBreak(received: sent - min(sent, lost)) }
-        }
+        for (end, received) in closed { end.reactor.execute { end.channelDidBreak(received: received) } }
     }
 
     /// Periodically sends a message to each node with channels, since a missing last message is noticed only when the next one

@@ -59,6 +59,32 @@ struct NodeTransportState {
         return overflown
     }
 
+    /// Removes all channels to a node, and starts a new epoch after a loss of this node.
+    ///
+    /// - Returns: the ends of the channels, each with the number of its messages that may have arrived.
+    mutating func closeChannels(
+        to node: ClusterNode, startsEpoch: Bool, _ undelivered: [NodeFrame], accepted last: UInt64?
+    ) -> [(end: any NodeChannelHandler, received: UInt64)] {
+        let refused = last.flatMap { last in peers[node].map { Array($0.requests(after: last)) } } ?? []
+        let waiting = peers[node]?.clear() ?? []
+        if startsEpoch, peers[node] != nil {
+            let epoch = nextEpoch(isFirst: false)
+            peers[node]?.startEpoch(epoch)
+        }
+        var counts: [UInt64: UInt64] = [:]
+        for channelID in refused { counts[channelID, default: 0] += 1 }
+        for frame in undelivered + waiting.map(\.frame) where frame.kind == .toOwner {
+            counts[frame.channelID, default: 0] += 1
+        }
+        var closed: [(end: any NodeChannelHandler, received: UInt64)] = []
+        for channel in ends.keys.filter({ $0.node == node }) {
+            let sent = channel.isOwn ? acceptedMessages.removeValue(forKey: channel.number) ?? 0 : 0
+            guard let end = ends.removeValue(forKey: channel) else { continue }
+            closed.append((end, channel.isOwn ? sent - min(sent, counts[channel.number] ?? 0) : 0))
+        }
+        return closed
+    }
+
     /// Returns an even number for the first epoch between two nodes, an odd one after a loss.
     mutating func nextEpoch(isFirst: Bool) -> UInt64 {
         epochs += 1

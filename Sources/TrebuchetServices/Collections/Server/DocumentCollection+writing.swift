@@ -3,6 +3,30 @@ internal import Trebuchet
 
 /// Expiry of documents, and writes to the store.
 extension DocumentCollection {
+    /// Decodes mutations, a part in each turn.
+    ///
+    /// - Parameter isInLine: set to true when later commits must wait for this one, to keep the order of arrival.
+    func decode(
+        _ mutations: [EncodedJSON], of caller: CollectionConnectionState, isInLine: inout Bool
+    ) async throws(CollectionError) -> [DecodedMutation] {
+        var decoder = MutationDecoder(mutations, table.limits, at: revision)
+        while true {
+            let isDone: Bool
+            do throws(CollectionError) {
+                isDone = try decoder.resume(ScanSlice()) { writes in
+                    host.consumeWrites(writes, of: caller, to: name, table.limits.writesToCollection)
+                }
+            } catch {
+                host.log.refusal(error, of: "writes", in: name, by: caller.connection)
+                throw error
+            }
+            if isDone { return decoder.decoded }
+            if !isInLine { isInLine = await waitForCommits() }
+            await Task.yield()
+            try checkOpen()
+        }
+    }
+
     /// The size of a batch in bytes above which it is encoded outside the reactor.
     private static let maximumEncodedBytes = 256 << 10
 

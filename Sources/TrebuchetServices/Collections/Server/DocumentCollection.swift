@@ -187,32 +187,8 @@ distributed actor DocumentCollection: ServiceActor {
         return try await commit(mutations, from: client, of: principal, caller)
     }
 
-    /// Decodes mutations, a part in each turn.
-    ///
-    /// - Parameter isInLine: set to true when later commits must wait for this one, to keep the order of arrival.
-    private func decode(
-        _ mutations: [EncodedJSON], of caller: CollectionConnectionState, isInLine: inout Bool
-    ) async throws(CollectionError) -> [DecodedMutation] {
-        var decoder = MutationDecoder(mutations, table.limits, at: revision)
-        while true {
-            let isDone: Bool
-            do throws(CollectionError) {
-                isDone = try decoder.resume(ScanSlice()) { writes in
-                    host.consumeWrites(writes, of: caller, to: name, table.limits.writesToCollection)
-                }
-            } catch {
-                host.log.refusal(error, of: "writes", in: name, by: caller.connection)
-                throw error
-            }
-            if isDone { return decoder.decoded }
-            if !isInLine { isInLine = await waitForCommits() }
-            await Task.yield()
-            try checkOpen()
-        }
-    }
-
     /// Waits for commits that have been suspended before their execution. Later commits wait for this one then. Returns true.
-    private func waitForCommits() async -> Bool {
+    func waitForCommits() async -> Bool {
         guard isReadingOthers else {
             isReadingOthers = true
             return true
