@@ -105,6 +105,7 @@ import Trebuchet
             let guest = environment.guest()
             let (ada, bob) = (guest.presence("Ada"), environment.guest().presence("Bob"))
             await wait(for: ada) { $0.hasPeers }
+            await wait(for: bob) { $0.hasPeers }
             for size in [1 << 20, 300 << 10] {
                 let name = String(repeating: "x", count: size)
                 let error = await #expect(throws: RoomError.self) { try await ada.update { $0.name = name } }
