@@ -118,17 +118,17 @@ distributed actor Herald {
             #expect(store.journal.entries.count == count + 1)
             let written = store.writes.dropFirst(before)
             #expect(written.count { $0.key == key("news") } == 3)
-            #expect(written.contains { $0.key == StateKey("states", "herald.told") })
+            #expect(written.contains { $0.key == StateKey("states", "herald.tellCount") })
             store.failWrites(StateStoreError(.full, "full"))
             let error = await #expect(throws: TrebuchetError.self) { try await herald.tell() }
             #expect(error?.code == .unknownOutcome)
             #expect(try await storedEntries("news").count == 4)
-            #expect(try await store.text("herald.told") == "4")
+            #expect(try await store.text("herald.tellCount") == "4")
             store.failWrites(nil)
             #expect(try await herald.tell() == 6)
             #expect(try await storedEntries("news").last?.contains(#""number":6"#) == true)
             #expect(try await storedEntries("news").count == 6)
-            #expect(try await store.text("herald.told") == "6")
+            #expect(try await store.text("herald.tellCount") == "6")
         }
     }
 
