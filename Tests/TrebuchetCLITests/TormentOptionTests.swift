@@ -22,8 +22,9 @@ import TrebuchetTesting
             ServeProcess.tool, ["call", "--url", server.url, "debug", "report()"], error: .captured
         ).finish()
         #expect(outcome.status == 0, "\(outcome.error)")
-        for name in ["callsUnderWay", "callsWaiting", "streams", "broadcasters", "recordedResponses", "activations", "tasks"]
-        {
+        for name in [
+            "callsUnderWay", "callsWaiting", "streams", "broadcasters", "recordedResponses", "activations", "tasks",
+        ] {
             #expect(outcome.output.contains("\"\(name)\":0"), "\(outcome.output)")
         }
         await server.stop()
