@@ -84,13 +84,16 @@ import TrebuchetCluster
         // Written, but not confirmed until the fault ends.
         faulty.set { $0.losesAnswers = true }
         let answered = Flag()
-        let calls = [10, 0].map { number in
-            Task {
-                defer { answered.set() }
-                return try await tally.add(number)
-            }
+        var calls: [Task<Int, any Error>] = []
+        // One after the other: a read before the write has nothing to wait for.
+        for number in [10, 0] {
+            calls.append(
+                Task {
+                    defer { answered.set() }
+                    return try await tally.add(number)
+                })
+            #expect(await eventually { await node.server.counters().callsUnderWay == calls.count })
         }
-        #expect(await eventually { await node.server.counters().callsUnderWay == 2 })
         #expect(try await eventually { try await engine.read(ClusterLog("tallies/x"), after: nil).entries.count > 2 })
         #expect(!answered.isSet)
         faulty.set { $0.losesAnswers = false }
