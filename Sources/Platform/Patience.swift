@@ -1,7 +1,7 @@
 /// The limit of a wait that checks a condition again and again.
 ///
-/// Between two checks at most a fiftieth of the limit counts. A deadline would pass while the process does not get the
-/// processor, and the wait would end before what it waits for had a chance to run.
+/// Between two checks at most a fiftieth of the limit counts. With a deadline, the wait of a process that does not get the
+/// processor would end before the awaited work could run.
 package struct Patience: Sendable {
     /// The longest time that counts between two checks. Also a suitable time to wait until the next check.
     package let step: Duration
