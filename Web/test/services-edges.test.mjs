@@ -120,14 +120,14 @@ withGuests("who leaves while joining, and joins again before there is a connecti
 })
 
 /** A room over a connection that is there, and what was called. */
-function roomOver(answer, presence) {
+function roomOver(answer, presence, roster) {
     const called = []
     const call = async (target, args) => {
         called.push([target.split("(")[0], args])
         return answer(target, args)
     }
     const store = { subscribe: () => () => {}, getSnapshot: () => ({ phase: "live" }) }
-    const state = { subscribe: () => () => {}, getSnapshot: () => undefined, status: store }
+    const state = roster ?? { subscribe: () => () => {}, getSnapshot: () => undefined, status: store }
     const backend = { build, _line: 1, _isLive: true, _account: "ada", _json: exact, _changes: { add: () => () => {} }, client: { actor: () => ({ call, state: () => state }) } }
     return { room: new OpenRoom(backend, "chat-lobby", presence, () => {}), called, backend }
 }
@@ -168,6 +168,26 @@ test("a roster that arrives before the response of the join does not show the cl
     room.peers._show([{ id: "own", data: { v: 1 } }, { id: "other", data: { v: 2 } }])
     respond({ token: "t", session: "own", events: { epoch: "e", last: 0 } })
     await until(room.status, ({ phase }) => phase === "joined")
+    assert.deepEqual(room.peers.getSnapshot().map(({ id }) => id), ["other"])
+})
+
+test("members from before a join are not shown after it", async () => {
+    const listeners = new Set()
+    let phase = "waiting"
+    let members = { former: { id: "former", data: { v: 0 } }, other: { id: "other", data: { v: 1 } } }
+    const state = {
+        subscribe: () => () => {},
+        getSnapshot: () => ({ members }),
+        status: { subscribe: (listener) => (listeners.add(listener), () => listeners.delete(listener)), getSnapshot: () => ({ phase }) },
+    }
+    const ticket = { token: "t", session: "own", events: { epoch: "e", last: 0 } }
+    const { room } = roomOver((target) => (target.startsWith("join") ? ticket : 0), undefined, state)
+    await room._joined
+    await until(room.status, ({ phase }) => phase === "joined")
+    assert.deepEqual(room.peers.getSnapshot(), [])
+    members = { own: { id: "own", data: { v: 2 } }, other: { id: "other", data: { v: 1 } } }
+    phase = "live"
+    for (const listener of listeners) listener()
     assert.deepEqual(room.peers.getSnapshot().map(({ id }) => id), ["other"])
 })
 

@@ -4,6 +4,9 @@ import type { State, TrebuchetError } from "./trebuchet.js"
  * Follows a state that the server shows only to connections that have opened it with a call. The client requests the state automatically on
  * each connection. The server refuses a request that arrives before that call; the state must then be followed again. Returns a function
  * that ends this.
+ *
+ * A value is delivered only while the stream is live: until then the state can have a value from before that call, such as the members of a
+ * room that this client has left since.
  */
 export function follow<T>(
     state: State<T>,
@@ -13,14 +16,16 @@ export function follow<T>(
 ): () => void {
     const take = (): void => {
         const value = state.getSnapshot()
-        if (value !== undefined) came(value)
+        if (value !== undefined && state.status.getSnapshot().phase === "live") came(value)
     }
     const ends = [
         state.subscribe(take),
         state.status.subscribe(() => {
             const { phase, error } = state.status.getSnapshot()
-            if (phase === "failed") failed(error!)
-            else changed()
+            if (phase === "failed") return failed(error!)
+            // A new value that equals the old one causes no other notification.
+            take()
+            changed()
         }),
     ]
     take()
