@@ -97,6 +97,7 @@ public final class TrebuchetServer: Sendable {
         // The health of the coordination store is part of the cluster's.
         parts.probedStore.withLock { $0 = store }
         var claims: [StoreOwnership] = []
+        let failures = StoreFailureLog(parts.plainLog)
         for (store, isClustered) in [(store, false), (cluster?.store, true)] {
             guard let store else { continue }
             let claim = StoreOwnership(store, for: PersistedNamespace.name)
@@ -106,6 +107,7 @@ public final class TrebuchetServer: Sendable {
                     store, claim, parts.disclosure, stateSize: limits.persistedStateSize,
                     eventBytes: limits.persistedEventBytes, answerTime: limits.recordedResponseTime,
                     reactor: shard.reactor)
+                writer.didChangeHealth = failures.reporter(isClustered ? "the engine" : "the store")
                 parts.locals.write(writer, on: shard, isClustered: isClustered)
             }
         }

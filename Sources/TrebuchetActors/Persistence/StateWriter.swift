@@ -12,8 +12,7 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     private static let slicesPerWrite = 1 << 20
     /// The maximum number of recorded responses that one write deletes.
     private static let evictionBatch = 1_000
-    /// The maximum number of expired responses that wait for separate deletion. Further ones remain in the store until their
-    /// log is compacted.
+    /// The maximum number of expired responses that wait for deletion; others stay in the store until compaction.
     package static let maximumOverdueWrites = 65_536
     /// The number of recorded responses of an earlier process that are listed at a time.
     private static let listedAtOnce = 100
@@ -52,14 +51,17 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     weak var shard: SystemShard?
     private var began: UInt64 = 0
     /// The error of the last write; nil if it succeeded.
-    package private(set) var failure: String?
+    package private(set) var failure: String? {
+        didSet { if (failure == nil) != (oldValue == nil) { didChangeHealth?(failure) } }
+    }
+    /// Called with the error of the first write that fails, and with nil after the next one that succeeds. On the reactor.
+    package var didChangeHealth: ((_ failure: String?) -> Void)?
     /// Unused commit gates for further calls.
     private var spare: [CommitGate] = []
     private static let maximumSpare = 4
     /// The timer for the earliest deadline of waiting calls.
     private var deadline: (timer: LoopTimer, time: UInt64)?
-    /// The minimum interval between timeouts. Each timeout visits all waiting calls, and clients must not be able to trigger it
-    /// at any rate.
+    /// The minimum interval between timeouts: each visits all waiting calls, and clients must not trigger it at any rate.
     private static let minimumDeadlineInterval = Duration.milliseconds(5)
     private var nextDeadline: UInt64 = 0
 
