@@ -38,20 +38,16 @@ import TrebuchetCluster
                 App(nodes[1]).numbers(in: room),
             ]
             for channel in channels { await shows(channel) { $0.isConnected } }
-            let published = Atomic(0)
+            var calls: [OperationCall<Void>] = []
             for number in 1...20 {
                 for (index, channel) in channels.prefix(2).enumerated() {
-                    channel.publish(Count(from: "\(index)", number: number)) { _ in
-                        published.add(1, ordering: .relaxed)
-                    } onError: {
-                        Issue.record($0)
-                    }
+                    calls.append(channel.publish(Count(from: "\(index)", number: number), onAttempt: nil))
                 }
             }
             await shows(channels[2]) { $0.events.count == 40 }
             await shows(channels[3]) { $0.events.count == 40 }
             // The responses may arrive after the events.
-            #expect(await eventually { published.load(ordering: .relaxed) == 40 })
+            for call in calls { try await call.value }
             let order = channels[2].wrappedValue.events.map(\.data)
             #expect(order == channels[3].wrappedValue.events.map(\.data))
             for from in ["0", "1"] { #expect(order.filter { $0.from == from }.map(\.number) == Array(1...20)) }

@@ -35,9 +35,7 @@ enum Consistency {
             case "write":
                 guard let pool = WriterPool(Array(arguments.dropFirst())) else { exit(2) }
                 try await pool.run()
-            case "office":
-                guard arguments.count == 3, let port = Int(arguments[2]) else { exit(2) }
-                try await ServicesServer.run(file: arguments[1], port: port)
+            case "office": try await ServicesServer.run(Array(arguments.dropFirst()))
             case "bank":
                 guard arguments.count == 3, let port = Int(arguments[2]) else { exit(2) }
                 try await BankServer.run(file: arguments[1], port: port)
@@ -77,7 +75,8 @@ enum Consistency {
     }
 
     private static func judgeServices(_ options: Options) async throws -> Bool {
-        try await judge(options, again: { "--services --seed \($0) --rounds \(options.rounds)" }) {
+        let nodes = options.nodes > 0 ? "--nodes \(options.nodes) " : ""
+        return try await judge(options, again: { "--services \(nodes)--seed \($0) --rounds \(options.rounds)" }) {
             await (try ServicesJudge(seed: $0, options)).run()
         }
     }

@@ -8,10 +8,10 @@ struct Options: Sendable {
     var limit = Duration.seconds(180)
     /// Clients in Node, with Web/dist/trebuchet.js, instead of those in Swift.
     var web = false
-    /// Guests of the services instead of players of games.
+    /// Clients of the services instead of players of games.
     var services = false
     var rounds = 30
-    /// Tellers of a bank instead of players of games.
+    /// Clients of a bank instead of players of games.
     var bank = false
     /// Nodes that share a Redis server instead of one server with a file; 0 for that.
     var nodes = 0
@@ -21,31 +21,31 @@ struct Options: Sendable {
     var isVerbose = false
     /// An executable `trebuchet` that is judged instead of nodes with games.
     var server: String?
-    /// At most, of a bank.
+    /// The maximum number of accounts of a bank.
     var accounts = 2_000
 
     static let help = """
         usage: Consistency [--web] [--nodes N] [--seeds 1-100] [--seed N] [--clients N] [--calls N] [--limit SECONDS]
-               Consistency --services [--seeds 1-100] [--seed N] [--rounds N] [--limit SECONDS]
+               Consistency --services [--nodes N] [--seeds 1-100] [--seed N] [--rounds N] [--limit SECONDS]
                Consistency --bank [--seeds 1-100] [--seed N] [--accounts N] [--limit SECONDS]
 
-          --seeds FROM-TO   which seeds, one after the other (1-100)
-          --seed N          this one alone
+          --seeds FROM-TO   the seeds to run, one after the other (1-100)
+          --seed N          run only this seed
           --clients N       clients of each seed, in four processes; a multiple of four (20)
           --calls N         calls of each client (60)
           --web             clients in Node, with trebuchet.js
-          --nodes N         nodes that share a Redis server instead of one server; they stand still too, and Redis is killed (0: none)
-          --namespaces      nodes, Redis and sentinels each in a network namespace; their network fails (only by scripts/consistency)
-          --faults KINDS    which of these faults, with --namespaces (\(NetworkPlan.Kind.all))
+          --nodes N         nodes that share a Redis server, instead of one server without Redis (0: no nodes)
+          --namespaces      nodes, Redis and sentinels each in a network namespace; the network fails too (only by scripts/consistency)
+          --faults KINDS    the faults, with --namespaces (\(NetworkPlan.Kind.all))
           --server PATH     nodes are PATH serve, with counters instead of games; with --namespaces
-          --verbose         tells each of these faults
-          --services        two clients of the services in Swift and one in Python
-          --rounds N        what each of these does, three writes and an event for each room at once (30)
+          --verbose         print each of these faults
+          --services        clients of the services: two in Swift, one in Python, one in Node
+          --rounds N        rounds of each of them: three writes, and an event for each room (30)
           --bank            transfers between the accounts of a bank whose server is killed
-          --accounts N      as many as it has at most, each time drawn anew (2000)
-          --limit SECONDS   how long a seed may take before it is said what hangs (180)
+          --accounts N      the maximum number of accounts; each seed draws its number (2000)
+          --limit SECONDS   the time of a seed after which it fails with a report of what it waits for (180)
 
-        exits with 0 when nothing was found, 1 after a finding, 2 after a wrong use
+        exits with 0 without a finding, 1 after a finding, 2 after wrong usage
         """
 
     init(_ arguments: [String]) throws(WrongUse) {

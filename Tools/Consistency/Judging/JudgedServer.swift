@@ -42,12 +42,16 @@ final class JudgedServer {
         try await start()
     }
 
-    /// Waits for a condition. Throws if a process ends unexpectedly.
+    /// Throws if the process has ended by itself.
+    func checkRunning() throws {
+        guard let end = program?.end else { return }
+        throw Halt(description: "the server \(end): \(program?.lines.suffix(20) ?? [])")
+    }
+
+    /// Waits for a condition. Throws if the process ends unexpectedly.
     func wait(_ what: String, until condition: () async throws -> Bool) async throws {
         while try await !condition() {
-            if let end = program?.end {
-                throw Halt(description: "the server \(end): \(program?.lines.suffix(20) ?? [])")
-            }
+            try checkRunning()
             guard ContinuousClock.now < deadline else {
                 throw Halt(description: "after \(limit) the seed still waited \(what)")
             }

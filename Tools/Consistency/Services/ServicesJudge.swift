@@ -7,21 +7,25 @@ import TestSupport
 import Transports
 import TrebuchetTesting
 
-/// Runs one seed with services: two guests in Swift and one in Python, each over a separate faulty link, and a server that is killed.
-/// Compares their observations and responses with each other and with the stored data.
+/// Runs one seed with services: clients in Swift, Python and TypeScript, each over its own faulty link, and servers that are killed: one
+/// with a SQLite store, or several nodes with a Redis server. Compares what the clients observed, and the responses they received, with
+/// each other and with the stored data.
 final class ServicesJudge {
-    private static let names = ["ada", "bob", "python"]
-    /// One for all, and one for each two.
-    private static let rooms = ["1": names, "2": ["ada", "python"], "3": ["ada", "bob"]]
+    private static let names = ["ada", "bob", "python", "web"]
+    /// The members by the ids of the rooms: one room for all, and others for two each.
+    private static let rooms = ["1": names, "2": ["ada", "python"], "3": ["ada", "bob"], "4": ["bob", "web"]]
 
     private let options: Options
     private let seed: UInt64
     private let folder: String
-    private let port: PortReservation
+    private let ports: [PortReservation]
+    /// The port of Redis; nil for one server without it.
+    private let enginePort: PortReservation?
+    private var engine: GameEngine?
     private let deadline: ContinuousClock.Instant
     private var random: RandomSource
     private let record = ServicesClientRecord()
-    private let server: JudgedServer
+    private let servers: [JudgedServer]
     private var clients: [ChildProgram] = []
     private var links: [FaultyLink] = []
     private var outcome = ServicesOutcome()
@@ -32,14 +36,22 @@ final class ServicesJudge {
         random = RandomSource(seed: seed &* 7_919)
         folder = NSTemporaryDirectory() + "trebuchet-services-\(getpid())-\(seed)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        port = PortReservation(SocketAddress(host: "127.0.0.1", port: 0, isIPv6: false))
         deadline = .now + options.limit
-        server = JudgedServer(["office", folder + "/office.db", "\(port.port)"], within: options.limit)
+        let anyPort = SocketAddress(host: "127.0.0.1", port: 0, isIPv6: false)
+        ports = (0..<max(1, options.nodes)).map { _ in PortReservation(anyPort) }
+        let enginePort = options.nodes > 0 ? PortReservation(anyPort) : nil
+        self.enginePort = enginePort
+        let folder = folder
+        servers = ports.enumerated().map { number, port in
+            let place =
+                enginePort.map { ["redis://127.0.0.1:\($0.port)", "node-\(number)"] } ?? [folder + "/office.db"]
+            return JudgedServer(["office"] + place + ["\(port.port)"], within: options.limit)
+        }
     }
 
     func run() async -> ServicesOutcome {
         do {
-            try await server.start()
+            try await startServers()
             try await enter()
             try await playAndKill()
             try await end()
@@ -54,9 +66,9 @@ final class ServicesJudge {
             outcome.connections += counters.accepted
             await link.close()
         }
-        outcome.kills = server.kills
-        outcome.stops = server.stops
-        for program in clients + [server.program].compactMap({ $0 }) {
+        outcome.kills = servers.reduce(0) { $0 + $1.kills }
+        outcome.stops = servers.reduce(0) { $0 + $1.stops }
+        for program in clients + servers.compactMap(\.program) + [engine?.program].compactMap({ $0 }) {
             program.kill()
             _ = await eventually(within: .seconds(5)) { !program.isRunning }
         }
@@ -67,9 +79,19 @@ final class ServicesJudge {
 
     // MARK: Processes
 
+    private func startServers() async throws {
+        if let enginePort {
+            let engine = try GameEngine(port: enginePort.port, folder: folder)
+            self.engine = engine
+            try await wait("for Redis to start") { engine.isReady }
+        }
+        for server in servers { try await server.start() }
+    }
+
     private func enter() async throws {
-        let address = SocketAddress(host: "127.0.0.1", port: port.port, isIPv6: false)
         for (number, name) in Self.names.enumerated() {
+            let port = ports[number % ports.count].port
+            let address = SocketAddress(host: "127.0.0.1", port: port, isIPv6: false)
             let link = try FaultyLink(to: address, seed: seed &* 3 &+ UInt64(number))
             links.append(link)
             let rooms = Self.rooms.filter { $0.value.contains(name) }.keys.sorted().joined(separator: ",")
@@ -88,6 +110,9 @@ final class ServicesJudge {
                 throw JudgedServer.Halt(description: "there is no guest.py")
             }
             clients.append(try ChildProgram(ServicesPython.interpreter, ["-u", script] + words, didPrint: take))
+        } else if name == "web" {
+            let script = BrowserClientPool.script("services.mjs")
+            clients.append(try ChildProgram("/usr/bin/env", ["node", script] + words, didPrint: take))
         } else {
             clients.append(try ChildProgram(ServeProcess.built("Consistency"), ["visit"] + words, didPrint: take))
         }
@@ -95,7 +120,8 @@ final class ServicesJudge {
 
     /// Waits for a condition. Throws if a process ends unexpectedly.
     private func wait(_ what: String, until condition: () async throws -> Bool) async throws {
-        try await server.wait(what) {
+        try await servers[0].wait(what) {
+            for server in servers { try server.checkRunning() }
             for client in clients {
                 if let end = client.end {
                     throw JudgedServer.Halt(description: "a client \(end): \(client.lines.suffix(20))")
@@ -127,6 +153,7 @@ final class ServicesJudge {
             }
             let isKill = Int.random(in: 0..<5, using: &random) > 0
             let absence = Duration.milliseconds(Int.random(in: 0...400, using: &random))
+            let server = servers[Int.random(in: servers.indices, using: &random)]
             try await server.restart(isKill ? SIGKILL : SIGTERM, after: absence)
         }
         try await wait("for the last round") { record.now.played.count == Self.names.count }
@@ -167,16 +194,16 @@ final class ServicesJudge {
     // MARK: The end
 
     private func end() async throws {
-        let livedOn = server.kills + server.stops == 0
+        let livedOn = servers.allSatisfy { $0.kills + $0.stops == 0 }
         let first = try await settle(ServicesClientChecks(rooms: Self.rooms, serverLivedOn: livedOn), mood: 10_001)
         outcome.findings += ServicesClientChecks(rooms: Self.rooms, serverLivedOn: livedOn).findings(first, &outcome)
         // Acknowledged writes are stored, and all guests resume.
-        try await server.restart(SIGKILL)
+        for server in servers { try await server.restart(SIGKILL) }
         let judging = ServicesClientChecks(rooms: Self.rooms, serverLivedOn: false)
         var again = ServicesOutcome()
         let last = try await settle(judging, mood: 10_002)
         outcome.findings += judging.findings(last, &again)
-        try start("reader", port.port, "-")
+        try start("reader", ports[0].port, "-")
         try await wait("for the reader") { record.now.joined.contains("reader") }
         let stored = try await reports(of: ["reader"]).first
         if Set(stored?.notes ?? []) != Set(last.first?.notes ?? []) {

@@ -35,9 +35,9 @@ struct ServicesOutcome: SeedOutcome {
 
     var description: String {
         """
-        \(writes) writes acknowledged; \(acknowledged) events acknowledged, \(unknown) unknown, \(refused) refused; shown \(shown) \
-        times, \(shownUnknown) of these unknown, \(lost) not because of a kill; \(attempts) attempts to get at others' things; \
-        \(kills) kills, \(stops) restarts in order, \(cuts) cuts, \(connections) connections
+        \(writes) writes acknowledged; \(acknowledged) events acknowledged, \(unknown) with unknown outcome, \(refused) refused; \
+        \(shown) deliveries, \(shownUnknown) of them with unknown outcome, \(lost) missing after a kill; \(attempts) attempts to read \
+        private data; \(kills) kills, \(stops) ordered restarts, \(cuts) cuts, \(connections) connections
         """
     }
 }

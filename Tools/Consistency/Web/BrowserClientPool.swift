@@ -25,11 +25,11 @@ final class BrowserClientPool: Sendable {
         (first, count, calls) = (numbers[numbers.count - 3], numbers[numbers.count - 2], numbers[numbers.count - 1])
     }
 
-    /// The players' script, in the repository that this was built from.
-    private static var script: String {
+    /// Returns the path of a client's script in the repository that this was built from.
+    static func script(_ name: String) -> String {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
-        return root.appendingPathComponent("Web/test/consistency/players.mjs").path
+        return root.appendingPathComponent("Web/test/consistency/\(name)").path
     }
 
     func run() async throws {
@@ -41,7 +41,7 @@ final class BrowserClientPool: Sendable {
         }
         let addresses = [ports] + lines.map(\.ports)
         let words =
-            ["node", Self.script] + [seed, UInt64(first), UInt64(calls)].map(String.init)
+            ["node", Self.script("players.mjs")] + [seed, UInt64(first), UInt64(calls)].map(String.init)
             + addresses.map { ports in ports.map { "ws://127.0.0.1:\($0)" }.joined(separator: ",") }
         let players = try ChildProgram("/usr/bin/env", words) { self.take($0) }
         startThread {

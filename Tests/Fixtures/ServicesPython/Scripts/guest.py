@@ -139,7 +139,7 @@ class Guest:
 
     async def spy(self):
         """Tries to get at a room that it is not in, and at pages of others; what comes is told."""
-        foreign = [f"rooms/office-{number}" for number in ("1", "2", "3") if number not in self.rooms]
+        foreign = [f"rooms/office-{number}" for number in ("1", "2", "3", "4") if number not in self.rooms]
         while True:
             await asyncio.sleep(0.1)
             try:

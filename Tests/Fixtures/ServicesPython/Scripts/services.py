@@ -345,7 +345,7 @@ class Room:
         self.on_event, self.on_roster = on_event, on_roster
         self.attempt, self.token = secrets.token_urlsafe(24), None
         self.sessions = set()
-        self.epoch, self.last = None, None
+        self.epoch, self.last, self.earlier = None, None, []
         self.missed = 0
         self.shown = None
         self.peers = []
@@ -405,11 +405,16 @@ class Room:
         self.token = ticket["token"]
         self.sessions.add(ticket["session"])
         events = ticket["events"]
+        earlier = events.get("earlier", [])[-8:]
         if self.epoch is None:
             self.last = events["last"]
         elif self.epoch != events["epoch"]:
-            self.last = 0
-        self.epoch, self.shown = events["epoch"], presence
+            # The newest epoch that both know; a restored room knows only an earlier one.
+            theirs = {each["epoch"]: each["last"] for each in [*earlier, events]}
+            mine = [*self.earlier, {"epoch": self.epoch, "last": self.last}]
+            known = [each for each in mine if each["epoch"] in theirs]
+            self.last = min(self.last, known[-1]["last"], theirs[known[-1]["epoch"]]) if known else 0
+        self.epoch, self.earlier, self.shown = events["epoch"], earlier, presence
         self.is_joined.set()
 
     async def follow_roster(self, connection):
