@@ -152,9 +152,8 @@ export class JoinedRoom {
         this._events?.()
         this._events = undefined
         this._wake()
-        const isOver = this._status.phase === "left"
-        if (this._backend._isClosed && !isOver) return this._end(closed())
-        if (isOver) return
+        if (this._status.phase === "left") return
+        if (this._backend._isClosed) return this._end(closed())
         this._rejectOthers()
         this._tell("joining", this._status.error)
         while (this._isCurrent(turn)) {
@@ -254,7 +253,7 @@ export class JoinedRoom {
             event._resolve(await this._call("publish(topic:payload:)", [event._topic, event._payload]))
         } catch (error) {
             // The event was not published. It is retried after another join, or after a pause.
-            if (/^(notJoined|roomClosed|rateLimited)$/.test(reasonOf(error) ?? "")) throw error
+            if (/^(notJoined|roomClosed|rateLimited)$/.test(reasonOf(error)!)) throw error
             event._reject(error)
         }
         this._outbox = this._outbox.filter((each) => each !== event)
@@ -284,7 +283,7 @@ export class JoinedRoom {
                 break
             default:
                 // A presence that the server cannot read, or the coder cannot write, gives an error without a reason.
-                if (aboutPresence.test(reason ?? "") || (error.code === "invalidArguments" && this._sent != null)) {
+                if (aboutPresence.test(reason!) || (error.code === "invalidArguments" && this._sent != null)) {
                     this._room._refused = this._sent
                     this._tell(this._isJoined ? "joined" : "joining", error)
                     return 0

@@ -12,20 +12,21 @@ export function follow<T>(
     state: State<T>,
     came: (value: T) => void,
     failed: (error: TrebuchetError) => void,
-    changed: () => void = () => {}
+    changed?: () => void
 ): () => void {
+    const { status } = state
     const take = (): void => {
         const value = state.getSnapshot()
-        if (value !== undefined && state.status.getSnapshot().phase === "live") came(value)
+        if (value !== undefined && status.getSnapshot().phase === "live") came(value)
     }
     const ends = [
         state.subscribe(take),
-        state.status.subscribe(() => {
-            const { phase, error } = state.status.getSnapshot()
+        status.subscribe(() => {
+            const { phase, error } = status.getSnapshot()
             if (phase === "failed") return failed(error!)
             // A new value that equals the old one causes no other notification.
             take()
-            changed()
+            changed?.()
         }),
     ]
     take()
