@@ -37,6 +37,30 @@ import TrebuchetCluster
         receiver.close()
     }
 
+    @Test("a node that a delayed list of live nodes lacks keeps its channels, however often the list is used")
+    func delayedList() async throws {
+        let engine = MemoryEngine()
+        let (a, b) = (try ClusterNode(name: "a"), try ClusterNode(name: "b"))
+        let reactor = try Reactor(name: "nodes")
+        let (here, there) = (FrameCounter(on: reactor), FrameCounter(on: reactor))
+        let sender = NodeTransport(engine, as: a) { _, _ in nil }
+        let receiver = NodeTransport(engine, as: b) { _, _ in there }
+        try await receiver.start()
+        let line = sender.makeChannel(to: b, here)
+        line.send(.open)
+        line.send(.toOwner, [1])
+        #expect(await eventually { there.messages == 1 })
+        // The list was read before the other node had joined.
+        for _ in 0..<10 { await sender.removeNodes(allBut: [a], reads: 7) }
+        line.send(.toOwner, [2])
+        #expect(await eventually { there.messages == 2 })
+        #expect(here.breaks == 0)
+        for reads in UInt64(8)...9 { await sender.removeNodes(allBut: [a], reads: reads) }
+        #expect(await eventually { here.breaks == 1 })
+        sender.close()
+        receiver.close()
+    }
+
     /// Counts received frames.
     private final class FrameCounter: NodeChannelHandler {
         private struct Counts {

@@ -109,6 +109,7 @@ extension ClusterMember {
                 return nil
             }
             defer { state.live = nodes }
+            state.liveReads += 1
             state.infos = Dictionary(live.map { ($0.node, $0.info) }) { first, _ in first }
             return state.live != nodes
         }

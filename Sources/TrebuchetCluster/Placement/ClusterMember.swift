@@ -14,6 +14,8 @@ public final class ClusterMember: Sendable {
         var leases: LeaseTable
         var plan = SlotAssignment([])
         var live: [ClusterNode] = []
+        /// The number of times that the live nodes were read.
+        var liveReads: UInt64 = 0
         /// The announced data of these nodes.
         var infos: [ClusterNode: [UInt8]] = [:]
         var info: [UInt8]
@@ -116,6 +118,9 @@ public final class ClusterMember: Sendable {
 
     /// The live nodes at the last round, in the order of their names.
     public var liveNodes: [ClusterNode] { state.withLock { $0.live } }
+
+    /// The live nodes, and the number of times that they were read: the same number means the same reading.
+    package var liveNodesRead: (nodes: [ClusterNode], reads: UInt64) { state.withLock { ($0.live, $0.liveReads) } }
 
     /// True if the node owns the planned number of slots among the nodes that it sees.
     package var ownsPlannedSlots: Bool {

@@ -170,14 +170,14 @@ final class ClusterRouter: Sendable {
         var nodeLog = NodeLog(node)
         while !Task.isCancelled {
             try? await Task.sleep(for: member.settings.roundInterval)
-            let liveNodes = member.liveNodes
+            let (liveNodes, reads) = member.liveNodesRead
             for line in nodeLog.lines(
                 nodes: liveNodes, slots: member.slotCount, engineError: member.engineError, problem: member.problem,
                 at: MonotonicClock.nowWithSleep)
             { log(line.level, line.text) }
             // A node that cannot read the list of live nodes does not find itself in it either.
             guard liveNodes.contains(node) else { continue }
-            await exchange.removeNodes(allBut: liveNodes)
+            await exchange.removeNodes(allBut: liveNodes, reads: reads)
             // A node that is being stopped is not live, and keeps its link while messages are exchanged with it.
             direct.withLock { $0?.links }?.closeLinks(except: liveNodes + exchange.nodes)
         }

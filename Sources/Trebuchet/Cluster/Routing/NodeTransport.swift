@@ -355,13 +355,18 @@ final class NodeTransport: Sendable {
 
     /// Removes nodes that are not live. A node that does not receive either is gone at once, since other nodes take over its
     /// slots immediately. A node that receives and is being stopped may complete its work. Any other node must be absent
-    /// several times in a row, since a new node may send before this node has seen it as live.
-    func removeNodes(allBut liveNodes: [ClusterNode]) async {
+    /// in several readings of the list in a row, since a new node may send before this node has seen it as live.
+    ///
+    /// - Parameter reads: the number of times that the list was read. While a slow coordination store delays the next reading, this
+    ///   method receives the same list again, which is no further absence.
+    func removeNodes(allBut liveNodes: [ClusterNode], reads: UInt64) async {
         let liveNodes = Set(liveNodes)
         let removed = state.withLock { state in
+            let isNew = reads != state.liveReads
+            state.liveReads = reads
             for node in Array(state.peers.keys) {
                 let before = state.peers[node]?.absences ?? 0
-                state.peers[node]?.absences = liveNodes.contains(node) ? 0 : before + 1
+                state.peers[node]?.absences = liveNodes.contains(node) ? 0 : isNew ? before + 1 : max(before, 1)
             }
             return state.peers.filter { $0.value.absences > 0 }
                 .map { ($0.key, mayListen: $0.value.isLeaving || $0.value.absences < Self.maximumAbsences) }

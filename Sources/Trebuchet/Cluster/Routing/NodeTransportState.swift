@@ -27,6 +27,8 @@ struct NodeTransportState {
     var isClosed = false
     /// The number of liveness rounds so far.
     var rounds = 0
+    /// The number of the last reading of the live nodes.
+    var liveReads: UInt64 = 0
     /// Whether this node is being stopped.
     var isLeaving = false
 

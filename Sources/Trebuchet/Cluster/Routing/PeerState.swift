@@ -45,7 +45,7 @@ struct PeerState {
     /// The number of the last message whose frames were passed on.
     var handled: UInt64 = 0
     var isLeaving = false
-    /// The number of consecutive rounds in which it was not live.
+    /// The number of consecutive readings of the live nodes without it.
     var absences = 0
     /// Whether the node has left while the delivery of a message to it is undecided.
     var hasLeft = false
