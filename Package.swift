@@ -6,7 +6,7 @@ import PackageDescription
 // The settings of every Swift target. `TREBUCHET_STRICT=1` (set by scripts/test) makes warnings errors.
 let strict = ProcessInfo.processInfo.environment["TREBUCHET_STRICT"] == "1"
 // `TREBUCHET_SANITIZE=thread`, for use with `--sanitize=thread`, gives the state modules a lock that ThreadSanitizer
-// sees (Docs/Internals/Testing.md). Its members come from a module that the files which lock do not import by name.
+// supports (Docs/Internals/Testing.md). Its members come from a module that the files with locks do not import by name.
 let sanitizesThreads = ProcessInfo.processInfo.environment["TREBUCHET_SANITIZE"] == "thread"
 let settings: [SwiftSetting] =
     [
@@ -28,7 +28,7 @@ func test(
         name: name, dependencies: dependencies, exclude: exclude, resources: resources, swiftSettings: settings)
 }
 
-// On other systems than Linux the package has only targets that need none of our sockets (Docs/Reference/Platforms.md).
+// On systems other than Linux the package has only targets without the sockets of `Networking` (Docs/Reference/Platforms.md).
 // TREBUCHET_PORTABLE=1 has the same effect here.
 #if os(Linux)
     let isPortable = ProcessInfo.processInfo.environment["TREBUCHET_PORTABLE"] == "1"
@@ -36,8 +36,8 @@ func test(
     let isPortable = true
 #endif
 
-// The macros build against the swift-syntax that ships inside the toolchain, so no package has to be fetched. Where it does not,
-// as inside of Xcode, they take it as a package.
+// The macros build against the swift-syntax of the toolchain, so no package has to be fetched. A toolchain without it, such as
+// that of Xcode, uses the package swift-syntax.
 let host = toolchainHostLibraries()
 let syntaxLibraries = [
     "SwiftBasicFormat", "SwiftCompilerPluginMessageHandling", "SwiftDiagnostics", "SwiftOperators", "SwiftParser",
@@ -69,7 +69,7 @@ let package = Package(
         .library(name: "TrebuchetTesting", targets: ["TrebuchetTesting"]),
         .executable(name: "trebuchet", targets: ["TrebuchetTool"]),
         .executable(name: "trebuchet-generate", targets: ["GenerateTool"]),
-        // Once more under the name of its target: under that SwiftPM builds it for the plugin.
+        // Declared again under the name of its target, because SwiftPM builds it for the plugin under that name.
         .executable(name: "GenerateTool", targets: ["GenerateTool"]),
         .plugin(name: "GenerateClient", targets: ["GenerateClient"]),
     ],
@@ -79,11 +79,11 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-        // Layer 0: what systems do differently, bytes, macros.
+        // Layer 0: differences between operating systems, bytes, macros.
         library("Platform", ["CEpoll"]),
         library("Bytes"),
         library("IdentifiedArrays"),
-        // What the macros and the generator both read in Swift sources.
+        // Parsing of Swift sources, shared by the macros and the generator.
         .target(
             name: "SwiftReading", swiftSettings: settings + syntaxSwiftSettings, linkerSettings: syntaxLinkerSettings),
         .macro(
@@ -103,14 +103,14 @@ let package = Package(
         // Layer 2
         library("Networking", ["Bytes", "Platform", "Transports", "CEpoll", "COpenSSL"]),
         library("Deltas", ["Bytes", "Platform", "TrebuchetWire"]),
-        // A value runs through a chain on the actor of who sends it, and closures with it, unless they say otherwise.
+        // Values and closures of a chain run on the actor of the sender by default.
         library("QStream", ["Relays"], [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]),
         library("Loading", ["Relays", "Platform"]),
         library("StateMachines", ["Relays", "Platform", "IdentifiedArrays", "StateMachineMacros"]),
         library("SharedState", ["Relays", "Platform", "IdentifiedArrays"]),
         // Layer 3
         library("WebSockets", ["Bytes", "Platform", "Transports", "Networking", "COpenSSL", "CZlib"]),
-        // What server and client share: actors and their streams.
+        // Actors and their streams, shared by server and client.
         library(
             "TrebuchetActors",
             ["Bytes", "Platform", "Transports", "Relays", "TrebuchetWire", "Deltas", "TrebuchetMacros"]),
@@ -118,7 +118,7 @@ let package = Package(
         library("Outbound", ["Bytes", "Transports", "Networking", "WebSockets"]),
         library(
             "TrebuchetClient", ["TrebuchetActors", "Bytes", "Platform", "Transports", "Relays", "TrebuchetWire"]),
-        // Layer 5: servers, and our own transports; one on Foundation where there are no sockets of ours.
+        // Layer 5: servers and socket transports; a transport over Foundation for systems without `Networking`.
         library("TrebuchetURLSession", ["TrebuchetClient", "Transports"]),
         library(
             "Trebuchet",
@@ -134,24 +134,24 @@ let package = Package(
                 "Platform",
                 "CSQLite", "CZlib",
             ]),
-        // What many nodes share, at a Redis server.
+        // The coordination store in Redis.
         library("TrebuchetRedis", ["TrebuchetCluster", "Bytes", "Platform", "Transports", "Networking", "COpenSSL"]),
-        // What a backend needs, made of actors.
+        // Services of a backend as actors: sign-in, rooms, topics, collections.
         library(
             "TrebuchetServices",
             [
                 "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Transports", "SharedState",
                 "Relays", "Outbound", "TrebuchetWire", "Bytes", "Platform", "CEpoll",
             ]),
-        // Beside the layers: what tests and previews of an app need.
+        // Beside the layers: support for tests and previews of apps.
         library(
             "TrebuchetTesting",
             ["Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "Networking", "Platform", "Bytes"]),
-        // Layer 7: what commands are made of.
+        // Layer 7: the parts of commands.
         library(
             "Commands",
             ["Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetServices", "Platform"]),
-        // Layer 8: the commands that measure.
+        // Layer 8: benchmark commands.
         .target(
             name: "Benchmarks",
             dependencies: [
@@ -161,8 +161,8 @@ let package = Package(
                 "CSQLite", "CBareFanout",
             ],
             path: "Benchmarks", exclude: ["README.md", "CBareFanout"], swiftSettings: settings),
-        // Layer 9: all commands. Another target than the executable that runs them, because a test that imports an executable may
-        // be compiled before it.
+        // Layer 9: all commands. They are separate from the executable, because a test that imports an executable may be compiled
+        // before it.
         library(
             "TrebuchetCLI",
             [
@@ -173,8 +173,8 @@ let package = Package(
             ]),
         // Layer 10
         .executableTarget(name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], swiftSettings: settings),
-        // Beside the layers: clients for other languages, made of Swift sources. An executable of its own: it needs the swift-syntax of a
-        // toolchain, which a server does not.
+        // Beside the layers: generated clients for other languages. A separate executable, because it needs the swift-syntax of a
+        // toolchain and a server does not.
         .target(
             name: "ClientGenerator", dependencies: ["SwiftReading"], swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
@@ -224,13 +224,13 @@ let package = Package(
                 "TestSupport",
             ]),
         test("TrebuchetWireTests", ["TrebuchetWire", "Bytes", "Platform"]),
-        // Types with code made by a macro, beside such without.
+        // Types with and without code generated by a macro.
         test("WireTests", ["TrebuchetActors", "TrebuchetWire", "Bytes"]),
         test("DeltasTests", ["Deltas", "TrebuchetWire", "Bytes", "Platform"]),
         test("SharedStateTests", ["SharedState", "Relays", "TestSupport"]),
         test("LoadingTests", ["Loading", "Relays", "Platform", "TestSupport"]),
-        // A test that depended on a macro would have SwiftPM build all tests, and whatever they are built of, for the host once more. So
-        // these have the macros' sources among their own: `Macros` leads to them.
+        // If a test depended on a macro, SwiftPM would build all tests and their dependencies for the host again. So these tests
+        // contain the sources of the macros, through the link `Macros`.
         .testTarget(
             name: "TrebuchetMacrosTests",
             dependencies: ["SwiftReading"],
@@ -259,16 +259,16 @@ let package = Package(
                 "WebSockets", "Networking", "Bytes", "Relays",
                 "Platform", "DocumentedDefaults", "TestSupport",
             ],
-            // Compiled by a test, against a module SwiftUI that stands there too.
+            // Compiled by a test against the stub of SwiftUI in the same folder.
             exclude: ["SwiftUI"]),
-        // What a server tells of itself: events, numbers, its log, the address for operators.
+        // Observability: events, metrics, the log, the admin endpoint.
         test(
             "ObservabilityTests",
             [
                 "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetTesting", "Networking",
                 "WebSockets", "Bytes", "Platform", "TestCertificates", "TestSupport",
             ]),
-        // What streams are made of: envelopes, sequence numbers, the client's registry, delivery, duplicates.
+        // Streaming: envelopes, sequence numbers, the client's registry, delivery, duplicates.
         test(
             "StreamingTests",
             [
@@ -395,7 +395,7 @@ let package = Package(
                 "KitchenModel", "TestSupport",
             ],
             swiftSettings: [.swiftLanguageMode(.v6)]),
-        // A model that server and client share, against the client's module alone; a package of its own too.
+        // A model that server and client share, built against `TrebuchetClient` only; also a separate package.
         .target(
             name: "SharedModel", dependencies: ["TrebuchetClient"],
             path: "Tests/Fixtures/SharedModel/Sources/SharedModel",
@@ -490,7 +490,7 @@ let package = Package(
     ]
 )
 
-// Built by scripts/fuzz alone: libFuzzer brings a `main` of its own.
+// Built by scripts/fuzz only, because libFuzzer has its own `main`.
 if ProcessInfo.processInfo.environment["TREBUCHET_FUZZ"] == "1" {
     package.targets.append(
         .executableTarget(
@@ -499,8 +499,8 @@ if ProcessInfo.processInfo.environment["TREBUCHET_FUZZ"] == "1" {
             swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])]))
 }
 
-// `TREBUCHET_TESTS=WebSocketsTests,NetworkingTests` makes these tests and what they are built of the whole package, for quick builds
-// while you work.
+// `TREBUCHET_TESTS=WebSocketsTests,NetworkingTests` reduces the package to these tests and their dependencies, for quick builds
+// during development.
 if let wanted = ProcessInfo.processInfo.environment["TREBUCHET_TESTS"]?.split(separator: ",").map(String.init) {
     let targets = Dictionary(uniqueKeysWithValues: package.targets.map { ($0.name, $0) })
     var kept: Set<String> = []
@@ -513,7 +513,7 @@ if let wanted = ProcessInfo.processInfo.environment["TREBUCHET_TESTS"]?.split(se
     package.products.removeAll { _ in true }
 }
 
-// What needs neither epoll nor OpenSSL: a client, and the state family.
+// The targets without epoll and OpenSSL: a client, and the state family.
 var portable: Set<String> = [
     "Platform", "Bytes", "IdentifiedArrays", "SwiftReading", "TrebuchetMacros", "StateMachineMacros", "Relays",
     "Transports", "TrebuchetWire", "Deltas", "QStream", "Loading", "StateMachines", "SharedState", "TrebuchetActors",
@@ -538,7 +538,7 @@ if host == nil {
         .package(url: "https://github.com/swiftlang/swift-syntax.git", "602.0.0"..<"604.0.0"))
     for target in package.targets where usesSyntax(target) {
         target.dependencies += syntaxLibraries.map { library in
-            // The package shows this one under a name of its own.
+            // The package has a library product for this target under another name.
             let isPlugin = library == "SwiftCompilerPluginMessageHandling"
             return .product(name: isPlugin ? "_" + library : library, package: "swift-syntax")
         }
@@ -554,7 +554,7 @@ func usesSyntax(_ target: Target) -> Bool {
     return (users + tests).contains(target.name)
 }
 
-/// The folder of the running toolchain that holds its own swift-syntax, found from `swiftc` on the `PATH`; nil where there is none,
+/// The folder with the swift-syntax of the running toolchain, found from `swiftc` on the `PATH`; nil if the toolchain has none,
 /// and with TREBUCHET_SYNTAX=package.
 func toolchainHostLibraries() -> String? {
     if ProcessInfo.processInfo.environment["TREBUCHET_SYNTAX"] == "package" { return nil }

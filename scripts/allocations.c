@@ -1,5 +1,5 @@
-// Counts what a process asks the heap for, into a file of its own that others read while it runs: $ALLOCATIONS/PID, one number.
-// Loaded in front of the C library by scripts/allocations, which says what is done with it.
+// Counts the heap allocations of a process in the file $ALLOCATIONS/PID, as one number that other processes read while it runs.
+// scripts/allocations preloads it before the C library.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs what docker-compose.yml describes as processes of this machine: Redis, three nodes, nginx in front.
+"""Runs the services of docker-compose.yml as processes of this machine: Redis, three nodes, nginx in front.
 
 scripts/cluster builds the program and starts this. It also answers /control/, by which the page kills and starts nodes;
 that is for pages of this machine alone.
@@ -53,7 +53,7 @@ class Failure(Exception):
 
 
 class Process:
-    """A program with a log, which may be ended and started again."""
+    """A program with a log, which can be ended and restarted."""
 
     def __init__(self, name, arguments, port, folder):
         self.name, self.arguments, self.port = name, arguments, port
@@ -67,7 +67,7 @@ class Process:
             if self.is_running:
                 return
             with open(self.log, "ab") as log:
-                # A session of its own: Ctrl-C at the terminal is for this program, which then ends all in their order.
+                # In a separate session, so that Ctrl-C reaches only this program, which ends all others in order.
                 self.child = subprocess.Popen(
                     self.arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
                     preexec_fn=die_with_parent)
@@ -101,7 +101,7 @@ class Process:
     def state(self):
         if self.is_running:
             return self.how
-        # One that ended by itself says so by its status.
+        # The status of a process that was not ended by this program.
         if self.child is None:
             return "not started"
         return {"killing": "killed", "stopping": "stopped"}.get(self.how, f"ended with {self.child.returncode}")
@@ -144,7 +144,7 @@ class Cluster:
                 **{"NODE_" + name.upper(): f"127.0.0.1:{node.port}" for name, node in self.nodes.items()})
         with open(os.path.join(self.folder, "site.conf"), "w") as file:
             file.write(site)
-        # Started by root, its workers would be somebody who may not write into the folder.
+        # Without `user root`, the workers of an nginx that root starts run as a user that may not write into the folder.
         user = "user root;\n" if os.getuid() == 0 else ""
         places = "".join(
             f"    {kind}_temp_path {self.folder}/{kind};\n" for kind in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"])
@@ -164,7 +164,7 @@ class Cluster:
         self.nginx.start()
 
     def end(self):
-        """This order loses nothing: nodes hand over their slots while the coordination store runs."""
+        """Ends all in an order without losses: nodes hand over their slots while the coordination store runs."""
         self.nginx.end(5)
         threads = [threading.Thread(target=node.end, args=(20,)) for node in self.nodes.values()]
         for each in threads:
@@ -179,7 +179,7 @@ class Cluster:
         return [line.rsplit("  ", 1) for line in done.stdout.splitlines() if "  " in line]
 
     def owners_of(self, names):
-        """Which node each actor is on; asked at most twice a second, however many pages ask."""
+        """Returns the owner node of each actor; queried at most twice a second, for all pages."""
         with self.owners_lock:
             when, known, owners = self.owners
             if known != names or time.monotonic() - when > 0.5:
@@ -220,7 +220,7 @@ class Cluster:
         elif what == "stop":
             node.send(signal.SIGTERM, "stopping")
         elif what == "start":
-            # A process dies with the thread that has made it, so the main one does.
+            # A process ends with the thread that has started it, so the main thread starts it.
             done = queue.Queue()
             self.starts.put((node, done))
             failure = done.get()
@@ -248,14 +248,14 @@ class Control(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Cache-Control", "no-store")
-        # A body that was not read would be taken for the next request.
+        # An unread body would be parsed as the next request.
         self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(body)
         self.close_connection = True
 
     def is_allowed(self):
-        """Pages of other sites may try, and names of other sites may lead here."""
+        """Rejects requests from pages of other sites, and host names that resolve to this machine."""
         host = self.headers.get("Host", "")
         origin = self.headers.get("Origin")
         names = [f"{name}:{self.cluster.options.port}" for name in ("localhost", "127.0.0.1")]
@@ -271,7 +271,7 @@ class Control(http.server.BaseHTTPRequestHandler):
         self.answer(200, self.cluster.status(names))
 
     def do_POST(self):
-        # A form of another site sends an origin; programs send none.
+        # A form of another site sends an Origin header; programs send none.
         if not self.is_allowed():
             return self.answer(403, {"error": "only for pages of this machine"})
         parts = self.path.split("/")
@@ -291,7 +291,7 @@ class ControlServer(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request, client_address):
-        # A page that was closed or loaded anew does not wait for its answer.
+        # A page that was closed or reloaded does not wait for its response.
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 
@@ -305,7 +305,7 @@ def main():
     folder = os.path.abspath(options.data) if options.data else tempfile.mkdtemp(prefix="trebuchet-cluster-")
     os.makedirs(folder, exist_ok=True)
     ended = threading.Event()
-    # Whoever has started this may have blocked them.
+    # The parent process may have blocked them.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())

@@ -30,7 +30,7 @@ extension Reactor {
     /// sends there. More can be added to it until then.
     package func gather(_ work: any BatchedTask, for target: Reactor) {
         assertCurrent()
-        assert(target !== self, "work for the current reactor must not be gathered")
+        assert(target !== self, "work for the current reactor must not be batched")
         if outboxes.count == 0 { outboxes.began = lastClockReading }
         outboxes.count += 1
         if let index = outboxes.boxes.firstIndex(where: { $0.target === target }) {
@@ -78,7 +78,7 @@ extension Reactor {
 
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
-        precondition(pthread_key_create(&key, nil) == 0, "no room for what belongs to a thread")
+        precondition(pthread_key_create(&key, nil) == 0, "pthread_key_create failed: no thread-specific key is free")
         return key
     }()
 

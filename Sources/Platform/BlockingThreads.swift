@@ -21,17 +21,17 @@ package final class BlockingThreads: Sendable {
         var idle = 0
     }
 
-    private let most: Int
+    private let maximumThreads: Int
     private let state = Mutex(State())
     private let semaphore = ThreadSemaphore()
 
-    private init(_ most: Int) { self.most = most }
+    private init(_ maximumThreads: Int) { self.maximumThreads = maximumThreads }
 
     /// Queues `work`. The caller bounds the amount of queued work.
     package func run(_ work: @escaping @Sendable () -> Void) {
         let mustStart = state.withLock { state in
             state.work.append(work)
-            guard state.idle < state.work.count, state.threads < most else { return false }
+            guard state.idle < state.work.count, state.threads < maximumThreads else { return false }
             state.threads += 1
             state.idle += 1
             return true

@@ -23,11 +23,11 @@ package final class LogQueue: Sendable {
 
     /// Queues a line, or writes it immediately.
     ///
-    /// - Parameter isTaken: writes the line if that needs no wait, and returns false otherwise. Called only when no other line is
+    /// - Parameter writeNow: writes the line if that needs no wait, and returns false otherwise. Called only when no other line is
     ///   queued.
-    package func append(_ line: String, at isTaken: (String) -> Bool = { _ in false }) {
+    package func append(_ line: String, writingWith writeNow: (String) -> Bool = { _ in false }) {
         let mustStart = state.withLock { state in
-            if !state.isWriting, isTaken(line) { return false }
+            if !state.isWriting, writeNow(line) { return false }
             guard state.bytes + line.utf8.count <= Self.maximumBytes else {
                 state.lost += 1
                 return false

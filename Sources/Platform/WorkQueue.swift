@@ -4,8 +4,8 @@
 /// inline `package` symbols across modules, and an event loop uses it several times per turn.
 @_documentation(visibility: internal)
 public struct WorkQueue<Element> {
-    /// The number of elements whose memory is kept when the queue becomes empty.
-    @usableFromInline static var most: Int { 1024 }
+    /// The number of elements whose memory is retained when the queue becomes empty.
+    @usableFromInline static var retainedCapacity: Int { 1024 }
 
     /// The elements; those before `first` are removed already.
     @usableFromInline var elements: [Element?] = []
@@ -24,13 +24,13 @@ public struct WorkQueue<Element> {
 
     /// Removes and returns the first element. Traps when the queue is empty.
     @inlinable public mutating func removeFirst() -> Element {
-        guard let element = elements[first] else { preconditionFailure("done twice") }
+        guard let element = elements[first] else { preconditionFailure("removeFirst on an empty queue") }
         elements[first] = nil
         first += 1
         if isEmpty {
             first = 0
-            elements.removeAll(keepingCapacity: elements.capacity <= Self.most)
-        } else if first >= Self.most, first * 2 >= elements.count {
+            elements.removeAll(keepingCapacity: elements.capacity <= Self.retainedCapacity)
+        } else if first >= Self.retainedCapacity, first * 2 >= elements.count {
             elements.removeFirst(first)
             first = 0
         }

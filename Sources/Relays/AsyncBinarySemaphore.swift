@@ -104,7 +104,7 @@ public final class AsyncBinarySemaphore: Sendable {
         if detectsDeadlock, !allowsReentrancy, state.withLock({ $0.owner == task }) {
             Deadlock.report(
                 "a task locked an AsyncBinarySemaphore that it already holds and that does not allow reentrancy",
-                "Make it with allowTaskReentrancy, or lock it once.")
+                "Create it with allowTaskReentrancy: true, or lock it once.")
         }
         guard await acquire(cancellable: cancellable) else { return false }
         state.withLock { $0.owner = task }

@@ -116,7 +116,7 @@ public struct ClusterEngineLimits: Hashable, Sendable {
                 take.maximumEntries > 0
             else {
                 throw ClusterEngineError(
-                    .invalid, "interval, burst and kept of a rate must be greater than 0")
+                    .invalid, "interval, burst and maximumEntries of a rate must be greater than 0")
             }
         }
         guard Set(takes.map(\.key)).count == takes.count else {

@@ -41,7 +41,7 @@ public final class WebSocketServer: Sendable {
 
     /// Creates a server with further options:
     ///
-    /// - `memory`: a shared budget for buffered memory; nil for a budget of `limits.heldBytes`.
+    /// - `memory`: a shared budget for buffered memory; nil for a budget of `limits.bufferedBytes`.
     /// - `proxies`: connections from them count for the clients that they name.
     /// - `plain`: responds to requests other than upgrades, including pages; with `acceptsPost` also to POST without a body.
     /// - `reservedDescriptors`: the number of descriptors to leave free; `onDescriptorExhaustion` is called each time that connections start to wait for

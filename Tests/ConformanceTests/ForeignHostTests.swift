@@ -15,7 +15,7 @@ import Trebuchet
 
 @Resolvable
 protocol ForeignMember: DistributedActor where ActorSystem == TrebuchetActorSystem {
-    distributed func hear(_ text: String) -> String
+    distributed func receive(_ text: String) -> String
 }
 
 /// Knows its member only through a protocol.
@@ -28,7 +28,7 @@ distributed actor ForeignHost {
     /// The member's response, or the code and the text of the error.
     distributed func tell(_ text: String) async -> [String] {
         do {
-            return [try await member?.hear(text) ?? "nobody"]
+            return [try await member?.receive(text) ?? "nobody"]
         } catch let error as TrebuchetError {
             return ["\(error.code)", error.message]
         } catch {

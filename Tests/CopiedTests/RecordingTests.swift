@@ -54,7 +54,7 @@ import TrebuchetTesting
             await server.expose(Counter(actorSystem: server.actorSystem), as: name)
         },
         Example(
-            type: "TrebuchetCLI.KeptCounter", name: "counters/42",
+            type: "TrebuchetCLI.PersistedCounter", name: "counters/42",
             // The second has more digits than a double holds.
             calls: [("add(_:)", ["1"]), ("add(_:)", ["9007199254740993"]), ("add(_:)", ["-9007199254740952"])]
         ) { server, name in

@@ -14,8 +14,8 @@ import TrebuchetTesting
         let host: ClientReferenceHolder
         /// The server's record of calls.
         let calls = Journal()
-        let heard = Journal()
-        let visitor: CalledClientActor
+        let received = Journal()
+        let clientActor: CalledClientActor
         let operatorClient: TrebuchetClient
 
         init(limits: ServerLimits = ServerLimits()) async throws {
@@ -29,8 +29,8 @@ import TrebuchetTesting
             client = TrebuchetClient(
                 transport: .webSocket(host: link.address.host, port: link.address.port), options: options)
             try await client.connect()
-            visitor = CalledClientActor(journal: heard, actorSystem: client.actorSystem)
-            try await client.resolve(ClientReferenceHolder.self, id: "host").enter(visitor)
+            clientActor = CalledClientActor(journal: received, actorSystem: client.actorSystem)
+            try await client.resolve(ClientReferenceHolder.self, id: "host").enter(clientActor)
             operatorClient = TrebuchetClient(transport: .local(server))
             try await operatorClient.connect()
             host = try operatorClient.resolve(ClientReferenceHolder.self, id: "host")
@@ -73,7 +73,7 @@ import TrebuchetTesting
             return call
         }
         #expect(try await call.value == ["1"])
-        #expect(scene.heard.entries == ["a"])
+        #expect(scene.received.entries == ["a"])
         await scene.end()
     }
 
@@ -92,7 +92,7 @@ import TrebuchetTesting
                 "\(outcome)")
         }
         #expect(scene.server.callsToClientsCount == 0)
-        #expect(scene.heard.entries == [])
+        #expect(scene.received.entries == [])
         await scene.end()
     }
 
@@ -100,7 +100,7 @@ import TrebuchetTesting
     func broken() async throws {
         let scene = try await Scene()
         let call = Task { try await scene.host.askToWait() }
-        await scene.heard.wait(for: "waits")
+        await scene.received.wait(for: "waits")
         await scene.link.disconnectAll()
         #expect(try await call.value.first == "unknownOutcome")
         #expect(try await scene.host.tell("a") == ["2"])
@@ -124,7 +124,7 @@ import TrebuchetTesting
             #expect(scene.server.hostingClientCount == 0)
         }
         // It reconnected too late: its next export is another reference.
-        try await scene.client.resolve(ClientReferenceHolder.self, id: "host").enter(scene.visitor)
+        try await scene.client.resolve(ClientReferenceHolder.self, id: "host").enter(scene.clientActor)
         #expect(try await scene.host.tell("b") == ["1"])
         await scene.end()
     }
@@ -133,7 +133,7 @@ import TrebuchetTesting
     func shutdown() async throws {
         let scene = try await Scene()
         let call = Task { try await scene.host.askToWait() }
-        await scene.heard.wait(for: "waits")
+        await scene.received.wait(for: "waits")
         await scene.server.shutdown(drain: .zero)
         _ = try? await call.value
         #expect(await eventually { scene.server.hostingClientCount == 0 })

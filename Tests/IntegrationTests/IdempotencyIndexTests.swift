@@ -89,7 +89,7 @@ import TrebuchetTesting
                 #expect(try await answer(second).contains("had started"))
                 #expect(try await coins(second).contains(#""result":2"#))
             }
-            peer.invoke("g", "purse", "goOn()")
+            peer.invoke("g", "purse", "proceed()")
             let answers = try await [answer(peer), answer(peer)]
             #expect(answers.contains { $0.contains(#""result":4"#) }, "\(answers)")
             try await withServer(copy()) { (second, _) async throws in
@@ -167,7 +167,7 @@ private distributed actor EarlierCallAccount {
         return coins
     }
     @Idempotent distributed func look() -> Int { coins }
-    distributed func goOn() { gate.open() }
+    distributed func proceed() { gate.open() }
     distributed func count() -> Int { coins }
 }
 

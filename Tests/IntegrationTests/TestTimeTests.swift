@@ -222,8 +222,8 @@ private distributed actor JournalingActor {
             await server.expose(ClientReferenceHolder(actorSystem: server.actorSystem), as: "host")
         } body: { client, _ in
             let host = try client.resolve(ClientReferenceHolder.self, id: "host")
-            let visitor = CalledClientActor(journal: journal, actorSystem: client.actorSystem)
-            try await host.enter(visitor)
+            let clientActor = CalledClientActor(journal: journal, actorSystem: client.actorSystem)
+            try await host.enter(clientActor)
             let call = Task { try await withDeadline(.seconds(7_200)) { try await host.askToWait(36_000_000) } }
             await journal.wait(for: "waits")
             await clock.advance(by: .seconds(3_500))

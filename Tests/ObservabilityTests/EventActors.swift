@@ -41,17 +41,17 @@ distributed actor Shelf {
 /// Records the received events.
 final class RecordingEventHandler: ServerEventHandler {
     let kinds: ServerEvent.Kinds
-    private let heard = Mutex<[ServerEvent]>([])
+    private let received = Mutex<[ServerEvent]>([])
 
     init(_ kinds: ServerEvent.Kinds) { self.kinds = kinds }
 
     func handle(_ event: ServerEvent) {
         // A busy machine adds such events at any time.
         if case .reactorStalled = event { return }
-        heard.withLock { $0.append(event) }
+        received.withLock { $0.append(event) }
     }
 
-    var events: [ServerEvent] { heard.withLock { $0 } }
+    var events: [ServerEvent] { received.withLock { $0 } }
 
     var calls: [ServerEvent.Call] {
         events.compactMap { if case .callEnded(let call, _, _) = $0 { call } else { nil } }

@@ -96,7 +96,7 @@ import TrebuchetTesting
             #expect(lines.allSatisfy { $0["fields"]["connection"].count == number })
             #expect(
                 lines.reversed().map { $0["message"].text }.prefix(4) == [
-                    "connection opened", "call", "stream started", "call failed",
+                    "connection opened", "call ended", "stream started", "call failed",
                 ])
             #expect(lines.contains { $0["fields"]["error"].text == "application" })
             let ofActor = try await rig.json("/inspect/log?actor=shelf")["lines"].list

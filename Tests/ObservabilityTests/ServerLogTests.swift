@@ -146,11 +146,11 @@ import TrebuchetTesting
         #expect(objects.count == all.count)
         func first(_ message: String) -> [String: Any]? { objects.first { $0["message"] as? String == message } }
         #expect(first("connection opened")?["principal"] as? String == "ada")
-        #expect(first("call")?["method"] as? String == "put(_:)")
+        #expect(first("call ended")?["method"] as? String == "put(_:)")
         #expect(first("call failed")?["error"] as? String == "application")
-        #expect(first("refused")?["status"] as? Int == 403)
-        #expect(first("refused")?["reason"] as? String == "it has expired")
-        #expect(first("version") != nil && first("delivered") != nil)
+        #expect(first("request rejected")?["status"] as? Int == 403)
+        #expect(first("request rejected")?["reason"] as? String == "it has expired")
+        #expect(first("version created") != nil && first("update delivered") != nil)
         #expect(first("stopped") != nil)
     }
 }

@@ -155,7 +155,7 @@ import TrebuchetCluster
         #expect(await eventually { node.member.slotCount == 0 })
         #expect(await eventually { await problem(node.server)?.hasSuffix("at 10.1.2.3, say") == true })
         #expect(await eventually { (try? await node.server.metricList().now.isReady) == false })
-        #expect(await eventually { (try? await node.server.metricList().now.cluster?.isEngineThere) == false })
+        #expect(await eventually { (try? await node.server.metricList().now.cluster?.isStoreResponding) == false })
         await lines.wait { $0.contains { $0.contains("node a cannot serve") } }
         faulty.set { $0.isAway = false }
         #expect(await eventually { await problem(node.server) == nil })

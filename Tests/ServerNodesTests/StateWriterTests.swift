@@ -40,13 +40,13 @@ import Testing
         let reactor = try Reactor(name: "writer")
         let writer = StateWriter(
             logs, StoreOwnership(logs, for: "states"), ErrorDisclosure(showsText: false) { _ in }, stateSize: 1 << 20,
-            eventBytes: 1 << 20, answerTime: .zero, reactor: reactor)
+            eventBytes: 1 << 20, responseLifetime: .zero, reactor: reactor)
         let most = StateWriter.maximumOverdueWrites
         for round in 0..<10 {
             await reactor.perform {
                 for number in 0..<most / 4 {
                     let actor = number.isMultiple(of: 2) ? "a" : "b"
-                    writer.removeStates(
+                    writer.scheduleDeletion(
                         IdempotencyNamespace.key("1.1.1", UInt64(round * most + number), of: actor), nil)
                 }
             }

@@ -16,12 +16,12 @@ import TrebuchetCluster
     /// Records the spans of one node.
     private final class Spans: ServerEventHandler {
         let kinds: ServerEvent.Kinds = .spans
-        private let heard = Mutex<[TraceSpan]>([])
+        private let received = Mutex<[TraceSpan]>([])
 
-        var all: [TraceSpan] { heard.withLock { $0 } }
+        var all: [TraceSpan] { received.withLock { $0 } }
 
         func handle(_ event: ServerEvent) {
-            if case .spanEnded(let span) = event { heard.withLock { $0.append(span) } }
+            if case .spanEnded(let span) = event { received.withLock { $0.append(span) } }
         }
     }
 

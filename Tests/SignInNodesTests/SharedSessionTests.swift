@@ -274,7 +274,9 @@ import TrebuchetCluster
             nodes.a.engineRoute.set { $0.hangs = true }
             let calls = clients.prefix(2).map { client in Task { try await client.auth.signInAsGuest() } }
             #expect(await eventually { nodes.a.engineRoute.hanging == 2 })
-            await #expect(throws: AuthError.limitReached("waiting")) { try await clients[2].auth.signInAsGuest() }
+            await #expect(throws: AuthError.limitReached("queuedRequests")) {
+                try await clients[2].auth.signInAsGuest()
+            }
             nodes.a.engineRoute.set { $0.hangs = false }
             for call in calls { #expect(try await call.value.user.isGuest) }
         }

@@ -70,7 +70,7 @@ struct EffectRunnerTests {
         #expect(state.first.words == ["a"])
         #expect(state.second.words == ["a"])
         #expect(state.scripted.results == ["p"])
-        #expect(state.heard == 1)
+        #expect(state.received == 1)
         await host.send(.input(.reset))
         #expect(await host.state == Family.State())
     }

@@ -141,7 +141,7 @@ struct Family: StateMachine {
         var first = Talking.State()
         var second = Talking.State()
         var scripted = Scripted.State()
-        var heard = 0
+        var received = 0
     }
     enum Input: Sendable { case reset }
     typealias IOEffect = Never
@@ -166,7 +166,7 @@ struct Family: StateMachine {
         Scope(state: \.scripted, action: \.scripted) { Scripted() }
         Reduce { state, action in
             // One of two results is handled, the other is not.
-            if case .second(.ioResult(.end)) = action { state.heard += 1 }
+            if case .second(.ioResult(.end)) = action { state.received += 1 }
             return .none
         }
     }

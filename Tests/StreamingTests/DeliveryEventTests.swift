@@ -11,20 +11,22 @@ import Testing
 
     private final class Listener: ServerEventHandler {
         let kinds: ServerEvent.Kinds
-        private let heard = Mutex<[ServerEvent]>([])
+        private let received = Mutex<[ServerEvent]>([])
 
         init(_ kinds: ServerEvent.Kinds) { self.kinds = kinds }
 
-        func handle(_ event: ServerEvent) { heard.withLock { $0.append(event) } }
+        func handle(_ event: ServerEvent) { received.withLock { $0.append(event) } }
 
         var versions: [ServerEvent.Version] {
-            heard.withLock { $0 }.compactMap { if case .versionCreated(let version) = $0 { version } else { nil } }
+            received.withLock { $0 }.compactMap { if case .versionCreated(let version) = $0 { version } else { nil } }
         }
         var deliveries: [ServerEvent.Delivery] {
-            heard.withLock { $0 }.compactMap { if case .updateDelivered(let delivery) = $0 { delivery } else { nil } }
+            received.withLock { $0 }.compactMap {
+                if case .updateDelivered(let delivery) = $0 { delivery } else { nil }
+            }
         }
         var skips: [(UInt64, UInt64, UInt64)] {
-            heard.withLock { $0 }.compactMap {
+            received.withLock { $0 }.compactMap {
                 if case .versionsConflated(_, let connection, let from, let to) = $0 {
                     (connection, from, to)
                 } else {

@@ -208,8 +208,8 @@ import TrebuchetTesting
                 == "trebuchet admin grant: warning: the current rules do not name the role 'editr'; did you mean 'editor'?\n"
         )
         #expect(
-            try await bench.admin("take", "ada@b.c", "editr").output == "revoked role 'editr' of account 'ada@b.c'\n")
-        #expect(try await bench.admin("take", "ada@b.c", "editor").status == 0)
+            try await bench.admin("revoke", "ada@b.c", "editr").output == "revoked role 'editr' of account 'ada@b.c'\n")
+        #expect(try await bench.admin("revoke", "ada@b.c", "editor").status == 0)
         #expect(try await bench.run(["collection", "create", "--url", url, "news", #"{"id":"2"}"#]).status == 1)
         let unknown = try await bench.admin("grant", "eve@b.c", "editor")
         #expect(unknown.status == 1 && unknown.error.contains("account 'eve@b.c' does not exist"))

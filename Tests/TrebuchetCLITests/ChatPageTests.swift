@@ -132,10 +132,10 @@ import TrebuchetTesting
                 #expect(outcome.status == 0, "\(outcome.output)")
             }
         }
-        let heard = await Self.line(of: subscriber) { $0.contains("tada") }
+        let received = await Self.line(of: subscriber) { $0.contains("tada") }
         publisher.cancel()
         try await publisher.value
-        #expect(heard.map(Self.withoutIDs) == Self.withoutIDs(lines[9].comment))
+        #expect(received.map(Self.withoutIDs) == Self.withoutIDs(lines[9].comment))
         subscriber.signal(SIGINT)
 
         reader.exports = ada

@@ -108,7 +108,7 @@ import Testing
             let lines = try await logs("counter")
             let call = try #require(lines.first)
             #expect(lines.count == 1 && call.contains(" type=TrebuchetCLI.Counter actor=counter method="), "\(lines)")
-            #expect(call.contains("Z debug call call=") && call.contains(" method=add(_:) "), "\(call)")
+            #expect(call.contains("Z debug call ended call=") && call.contains(" method=add(_:) "), "\(call)")
             let connection = try #require(call.firstMatch(of: #/ connection=(\d+) /#)?.1)
             let ofConnection = try await logs(String(connection))
             #expect(ofConnection.contains(call) && ofConnection.count > 1, "\(ofConnection)")

@@ -25,9 +25,9 @@ import Testing
             ServeProcess.tool, ["topic", "publish", "--url", server.url, "chat", "lobby", "emoji", #"{"name":"tada"}"#]
         ).finish()
         #expect(publisher.status == 0)
-        let heard = await listener.finish()
-        #expect(heard.status == 0)
-        #expect(heard.output.contains(#"","data":{"name":"tada"}}"#))
+        let received = await listener.finish()
+        #expect(received.status == 0)
+        #expect(received.output.contains(#"","data":{"name":"tada"}}"#))
         bob.signal(SIGINT)
         #expect(await bob.finish().status == 0)
         #expect(

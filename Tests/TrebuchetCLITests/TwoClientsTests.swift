@@ -43,10 +43,10 @@ import TrebuchetTesting
         #expect(ids.count == 2)
 
         // They see each other and receive events
-        try await ada.ask(.join(Visitor(name: "Ada")))
-        try await bob.ask(.join(Visitor(name: "Bob")))
-        try await ada.ask(.awaitPeers([Visitor(name: "Bob")]))
-        try await bob.ask(.awaitPeers([Visitor(name: "Ada")]))
+        try await ada.ask(.join(OfficePresence(name: "Ada")))
+        try await bob.ask(.join(OfficePresence(name: "Bob")))
+        try await ada.ask(.awaitPeers([OfficePresence(name: "Bob")]))
+        try await bob.ask(.awaitPeers([OfficePresence(name: "Ada")]))
         try await ada.ask(.publish("hello Bob"))
         try await bob.ask(.publish("hello Ada"))
         try await ada.ask(.awaitEvents(["hello Ada"]))
@@ -71,10 +71,10 @@ import TrebuchetTesting
         }
 
         // A final check over reliable connections
-        try await ada.ask(.show(Visitor(name: "Ada", mood: "done")))
-        try await bob.ask(.show(Visitor(name: "Bob", mood: "done")))
-        try await ada.ask(.awaitPeers([Visitor(name: "Bob", mood: "done")]))
-        try await bob.ask(.awaitPeers([Visitor(name: "Ada", mood: "done")]))
+        try await ada.ask(.show(OfficePresence(name: "Ada", mood: "done")))
+        try await bob.ask(.show(OfficePresence(name: "Bob", mood: "done")))
+        try await ada.ask(.awaitPeers([OfficePresence(name: "Bob", mood: "done")]))
+        try await bob.ask(.awaitPeers([OfficePresence(name: "Ada", mood: "done")]))
         try await ada.ask(.publish("bye Bob"))
         try await bob.ask(.publish("bye Ada"))
         try await ada.ask(.awaitEvents(["hello Ada", "bye Ada"]))

@@ -28,38 +28,38 @@ struct RedisChannelTests {
     @Test("messages arrive in order, between the responses, at all subscribers, until they unsubscribe")
     func order() async throws {
         let client = try client()
-        let heard = Journal()
-        let one = try await client.subscribe(Array("news".utf8), note(heard, "1:"))
-        let two = try await client.subscribe(Array("news".utf8), note(heard, "2:"))
+        let received = Journal()
+        let one = try await client.subscribe(Array("news".utf8), note(received, "1:"))
+        let two = try await client.subscribe(Array("news".utf8), note(received, "2:"))
         for index in 0..<50 {
             #expect(try await client.send(RedisCommand("SPUBLISH", ["news", .integer(Int64(index))])).number == 1)
         }
-        await heard.wait { $0.count == 100 }
-        #expect(heard.entries.filter { $0.hasPrefix("1:") } == (0..<50).map { "1:\($0)" })
-        #expect(heard.entries.filter { $0.hasPrefix("2:") } == (0..<50).map { "2:\($0)" })
+        await received.wait { $0.count == 100 }
+        #expect(received.entries.filter { $0.hasPrefix("1:") } == (0..<50).map { "1:\($0)" })
+        #expect(received.entries.filter { $0.hasPrefix("2:") } == (0..<50).map { "2:\($0)" })
         two.cancel()
         _ = try await client.send(RedisCommand("SPUBLISH", ["news", "last"]))
-        await heard.wait(for: "1:last")
+        await received.wait(for: "1:last")
         one.cancel()
         #expect(try await client.send(RedisCommand("SPUBLISH", ["news", "nobody"])).number == 0)
-        #expect(heard.entries.count == 101)
+        #expect(received.entries.count == 101)
         // Unsubscribed and subscribed in one turn: the responses are distinguished.
-        let again = try await client.subscribe(Array("news".utf8), note(heard, "3:"))
+        let again = try await client.subscribe(Array("news".utf8), note(received, "3:"))
         _ = try await client.send(RedisCommand("SPUBLISH", ["news", "again"]))
-        await heard.wait(for: "3:again")
+        await received.wait(for: "3:again")
         again.cancel()
     }
 
     @Test("after a lost connection the client subscribes again and notifies its subscribers")
     func reconnection() async throws {
         let client = try client()
-        let heard = Journal()
-        let subscription = try await client.subscribe(Array("on".utf8), note(heard))
+        let received = Journal()
+        let subscription = try await client.subscribe(Array("on".utf8), note(received))
         #expect(try await server.cli("CLIENT", "KILL", "TYPE", "pubsub") == "1")
-        await heard.wait(for: "gap")
+        await received.wait(for: "gap")
         _ = try await client.send(RedisCommand("SPUBLISH", ["on", "after"]))
-        await heard.wait(for: "after")
-        #expect(heard.entries == ["gap", "after"])
+        await received.wait(for: "after")
+        #expect(received.entries == ["gap", "after"])
         subscription.cancel()
     }
 
@@ -80,10 +80,10 @@ struct RedisChannelTests {
     @Test("a subscription ends with its client")
     func closing() async throws {
         let client = try client()
-        let heard = Journal()
-        let subscription = try await client.subscribe(Array("end".utf8), note(heard))
+        let received = Journal()
+        let subscription = try await client.subscribe(Array("end".utf8), note(received))
         client.close()
-        await heard.wait(for: "ended")
+        await received.wait(for: "ended")
         await #expect(throws: RedisError.closed) { try await client.subscribe(Array("end".utf8)) { _ in } }
         subscription.cancel()
     }

@@ -61,16 +61,16 @@ struct RedisClusterTests {
         let log = ClusterLog("moving")
         let lease = try #require(
             try await engine.acquire(log.slot, for: node, duration: .seconds(3_600)).lease)
-        let heard = Journal()
+        let received = Journal()
         let watch = try await engine.subscribeToLog(log) { event in
             if case .appended(let entry) = event {
-                heard.record("\(entry.position.offset)")
+                received.record("\(entry.position.offset)")
             } else {
-                heard.record("\(event)")
+                received.record("\(event)")
             }
         }
         #expect(try await engine.append(Self.append(1), to: log, lease: lease) == .accepted(1))
-        await heard.wait(for: "1")
+        await received.wait(for: "1")
 
         // The hash slot of the log moves to another node: first its keys, one by one, then its assignment.
         let slot = HashSlot.of(Array("tb:{\(log.slot)}".utf8))
@@ -86,9 +86,9 @@ struct RedisClusterTests {
         #expect(try await engine.renewLease(lease, duration: .seconds(3_600)))
         #expect(try await engine.append(Self.append(2), to: log, lease: lease) == .accepted(2))
         for server in [target, source] { try await server.cli("CLUSTER", "SETSLOT", "\(slot)", "NODE", nodes.id(to)) }
-        await heard.wait(for: "eventsMissed")
+        await received.wait(for: "eventsMissed")
         #expect(try await engine.append(Self.append(3), to: log, lease: lease) == .accepted(3))
-        await heard.wait(for: "3")
+        await received.wait(for: "3")
         #expect(try await engine.read(log, after: nil).entries.map(\.payload) == [[1], [2], [3]])
 
         try await checkTables(at: engine)
@@ -101,8 +101,8 @@ struct RedisClusterTests {
     private func checkTables(at engine: RedisEngine) async throws {
         for number in 0..<10 {
             let table = ClusterTable("table \(number)")
-            let heard = Journal()
-            let watch = try await engine.subscribeToChanges(of: table) { heard.record("\($0)") }
+            let received = Journal()
+            let watch = try await engine.subscribeToChanges(of: table) { received.record("\($0)") }
             let change = TableChange(
                 [.init("a", .putExpiring([1], lifetime: .seconds(3_600))), .init("n", .increment(1))],
                 preconditions: [.init("a", version: 0)], notice: [2])
@@ -115,7 +115,7 @@ struct RedisClusterTests {
             }
             #expect(try await engine.consumeRates(takes, of: table) == nil)
             #expect(try await engine.consumeRates(takes, of: table) != nil)
-            await heard.wait(for: "noticesAvailable(1)")
+            await received.wait(for: "noticesAvailable(1)")
             watch.cancel()
         }
     }

@@ -93,8 +93,8 @@ struct RedisEngineTests {
         #expect(await eventually { (try? await engine.nodes()) != nil })
         let lease = try #require(
             try await engine.acquire(log.slot, for: node, duration: .seconds(3_600)).lease)
-        let heard = Journal()
-        let inbox = try await engine.subscribeToInbox(of: node) { heard.record("\($0)") }
+        let received = Journal()
+        let inbox = try await engine.subscribeToInbox(of: node) { received.record("\($0)") }
         let change = LogAppend([1], expectedHead: 0, call: .init(id: "c", reply: [2]))
         #expect(try await engine.append(change, to: log, lease: lease) == .accepted(1))
         await server.stop()
@@ -107,7 +107,7 @@ struct RedisEngineTests {
             })
 
         let again = try await RedisServer(port: port, folder: server.folder)
-        await heard.wait(for: "messagesMissed")
+        await received.wait(for: "messagesMissed")
         #expect(await eventually { (try? await engine.nodes()) != nil })
         #expect(try await engine.append(change, to: log, lease: lease) == .repeated([2]))
         #expect(try await engine.releaseLease(lease))

@@ -67,23 +67,23 @@ struct RedisSubscriptionTests {
             try? channel.start(server)
         }
         let client = try client("redis://127.0.0.1:\(listener.address.port)") { _ in }
-        let heard = Journal()
-        let one = try await client.subscribe(Array("one".utf8)) { _ in heard.record("of one") }
+        let received = Journal()
+        let one = try await client.subscribe(Array("one".utf8)) { _ in received.record("of one") }
         // All in one turn: the server responds to unsubscribe, subscribe and command in this order.
         let outcomes = Journal()
         await client.reactor.perform {
             one.cancel()
             client.send(RedisCommand("ECHO", ["x"])) { outcomes.record("\($0)") }
         }
-        let again = try await client.subscribe(Array("one".utf8)) { heard.record("one: \($0)") }
-        let two = try await client.subscribe(Array("two".utf8)) { heard.record("two: \($0)") }
+        let again = try await client.subscribe(Array("one".utf8)) { received.record("one: \($0)") }
+        let two = try await client.subscribe(Array("two".utf8)) { received.record("two: \($0)") }
         await outcomes.wait { $0.count == 1 }
         #expect(outcomes.entries == ["\(Result<RESPValue, RedisError>.success(.simple(Array("echo".utf8))))"])
         #expect(try await client.send(RedisCommand("ECHO", ["x"])).isText("echo"))
-        #expect(heard.entries == [])
+        #expect(received.entries == [])
         #expect(server.connections.load(ordering: .relaxed) == 1)
         client.close()
-        await heard.wait { $0.count == 2 }
+        await received.wait { $0.count == 2 }
         _ = (again, two)
         await listener.close()
     }

@@ -55,20 +55,20 @@ struct SentinelTests {
         let lease = try #require(
             try await engine.acquire(log.slot, for: node, duration: .seconds(3_600)).lease)
         #expect(try await engine.append(LogAppend([1], expectedHead: 0), to: log, lease: lease) == .accepted(1))
-        let heard = Journal()
-        let inbox = try await engine.subscribeToInbox(of: node) { heard.record("\($0)") }
+        let received = Journal()
+        let inbox = try await engine.subscribeToInbox(of: node) { received.record("\($0)") }
         // Writes that have not reached the replica are lost.
         #expect(await eventually { (try? await servers.replica.cli("HGET", "tb:{\(log.slot)}:meta:x", "top")) == "1" })
 
         // The primary is stopped without closing connections: only the sentinels report its failure.
         servers.primary.signal(SIGSTOP)
-        await heard.wait(for: "messagesMissed")
+        await received.wait(for: "messagesMissed")
         #expect(
             await eventually {
                 (try? await engine.append(LogAppend([2], expectedHead: 1), to: log, lease: lease)) == .accepted(2)
             })
         #expect(try await engine.sendMessage([7], to: node))
-        await heard.wait(for: "message([7])")
+        await received.wait(for: "message([7])")
         #expect(try await servers.replica.cli("ROLE").hasPrefix("master"))
         #expect(try await engine.read(log, after: nil).entries.map(\.payload) == [[1], [2]])
 

@@ -118,7 +118,7 @@ struct AccountTests {
     @Test(
         "a client whose session was ended elsewhere shows this immediately, with the reason",
         arguments: TestLink.allCases)
-    func toldAtOnce(link: TestLink) async throws {
+    func notifiedAtOnce(link: TestLink) async throws {
         try await withServer { server in
             let (here, there) = (server.backend(link), server.backend(link))
             let (authHere, authThere) = (auth(here), auth(there))

@@ -141,7 +141,7 @@ import Trebuchet
     }
 
     /// Sends each mail when a test lets it.
-    private final class HeldMailer: MagicCodeMailer {
+    private final class BlockingMailer: MagicCodeMailer {
         let sent = Journal()
         private let state = StateRelay<(begun: [String], released: Set<String>)>(([], []))
 
@@ -163,7 +163,7 @@ import Trebuchet
     func mailQueue() async throws {
         var limits = AuthLimits()
         limits.mailsInFlight = 2
-        let mailer = HeldMailer()
+        let mailer = BlockingMailer()
         let accounts = try await accounts(limits, mailer: mailer)
         try await withThrowingTaskGroup(of: Void.self) { group in
             func send(_ address: String, _ host: String) {

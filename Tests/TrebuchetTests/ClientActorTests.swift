@@ -19,11 +19,11 @@ import TrebuchetTesting
     @Test("a server calls an actor that a client has passed", arguments: TestLink.allCases)
     func call(link: TestLink) async throws {
         try await withHost(link) { host, client, server in
-            let visitor = InProcessClientActor("Ada", actorSystem: client.actorSystem)
-            _ = try await host.enter(visitor)
+            let clientActor = InProcessClientActor("Ada", actorSystem: client.actorSystem)
+            _ = try await host.enter(clientActor)
             #expect(try await host.tell("a") == [1])
             #expect(try await host.tellLater("b") == [2])
-            #expect(try await visitor.hear("c") == 3)
+            #expect(try await clientActor.receive("c") == 3)
             #expect(server.clientActorCount == 1)
             #expect(try await host.outcome(of: "isServer") == ["true"])
         }
@@ -34,17 +34,17 @@ import TrebuchetTesting
         arguments: TestLink.allCases)
     func counted(link: TestLink) async throws {
         try await withHost(link) { host, client, server in
-            let visitor = InProcessClientActor("Ada", actorSystem: client.actorSystem)
-            let name = try await host.enter(visitor)
-            #expect(try await host.enter(visitor) == name)
-            try await host.enterAll([visitor, visitor])
+            let clientActor = InProcessClientActor("Ada", actorSystem: client.actorSystem)
+            let name = try await host.enter(clientActor)
+            #expect(try await host.enter(clientActor) == name)
+            try await host.enterAll([clientActor, clientActor])
             #expect(try await host.areSame())
             #expect(try await host.tell("a") == [1, 2, 3, 4])
             #expect(server.clientActorCount == 1)
             #expect(server.hostingClientCount == 1)
             try await host.leaveAll()
             #expect(await eventually { server.clientActorCount == 0 })
-            _ = try await host.enter(visitor)
+            _ = try await host.enter(clientActor)
             #expect(try await host.tell("b") == [5])
         }
     }
@@ -54,8 +54,8 @@ import TrebuchetTesting
         arguments: TestLink.allCases)
     func errors(link: TestLink) async throws {
         try await withHost(link) { host, client, server in
-            let visitor = InProcessClientActor("Ada", actorSystem: client.actorSystem)
-            _ = try await host.enter(visitor)
+            let clientActor = InProcessClientActor("Ada", actorSystem: client.actorSystem)
+            _ = try await host.enter(clientActor)
             #expect(try await host.outcome(of: "refuse") == ["BankError", "insufficient(missing: 7)"])
             let other = try await host.outcome(of: "explode")
             #expect(other.first == "application")
@@ -66,8 +66,8 @@ import TrebuchetTesting
     @Test("an actor returned by a client actor can be called too", arguments: TestLink.allCases)
     func returned(link: TestLink) async throws {
         try await withHost(link) { host, client, _ in
-            let visitor = InProcessClientActor("Ada", actorSystem: client.actorSystem)
-            _ = try await host.enter(visitor)
+            let clientActor = InProcessClientActor("Ada", actorSystem: client.actorSystem)
+            _ = try await host.enter(clientActor)
             #expect(try await host.outcome(of: "friend") == ["1"])
         }
     }
@@ -76,7 +76,7 @@ import TrebuchetTesting
     func releasedActor(link: TestLink) async throws {
         try await withHost(link) { host, client, _ in
             _ = try await host.enter(InProcessClientActor("Ada", actorSystem: client.actorSystem))
-            #expect(try await host.outcome(of: "hear").first == "actorNotFound")
+            #expect(try await host.outcome(of: "receive").first == "actorNotFound")
         }
     }
 
@@ -92,11 +92,11 @@ import TrebuchetTesting
                 // A server that has guessed the name would send this.
                 let forged = Array(#"{"client":"\#(name)"}"#.utf8)
                 _ = try await client.call(actor: "host", target: "enter(_:)", arguments: [forged])
-                let outcome = try await host.outcome(of: "hear")
+                let outcome = try await host.outcome(of: "receive")
                 #expect(outcome.first == "actorNotFound")
                 #expect(outcome.last?.contains("that this server may call") == true, "\(outcome)")
             }
-            #expect(try await unpassed.hear("a") == 1)
+            #expect(try await unpassed.receive("a") == 1)
         }
     }
 
@@ -106,8 +106,8 @@ import TrebuchetTesting
         limits.clientCallTimeout = .milliseconds(100)
         try await withHost(link, limits: limits) { host, client, server in
             let journal = Journal()
-            let visitor = InProcessClientActor("Ada", journal: journal, actorSystem: client.actorSystem)
-            _ = try await host.enter(visitor)
+            let clientActor = InProcessClientActor("Ada", journal: journal, actorSystem: client.actorSystem)
+            _ = try await host.enter(clientActor)
             let outcome = try await host.outcome(of: "wait")
             #expect(outcome.first == "timeout")
             #expect(outcome.last?.contains("ServerLimits.clientCallTimeout") == true, "\(outcome)")
@@ -121,8 +121,8 @@ import TrebuchetTesting
     func cancelled(link: TestLink) async throws {
         try await withHost(link) { host, client, server in
             let journal = Journal()
-            let visitor = InProcessClientActor("Ada", journal: journal, actorSystem: client.actorSystem)
-            _ = try await host.enter(visitor)
+            let clientActor = InProcessClientActor("Ada", journal: journal, actorSystem: client.actorSystem)
+            _ = try await host.enter(clientActor)
             let call = Task { try await host.outcome(of: "wait") }
             await journal.wait(for: "waits")
             call.cancel()
@@ -137,8 +137,8 @@ import TrebuchetTesting
         arguments: TestLink.allCases)
     func unsupported(link: TestLink) async throws {
         try await withHost(link) { host, client, _ in
-            let visitor = InProcessClientActor("Ada", actorSystem: client.actorSystem)
-            _ = try await host.enter(visitor)
+            let clientActor = InProcessClientActor("Ada", actorSystem: client.actorSystem)
+            _ = try await host.enter(clientActor)
             for (call, text) in [("observe", "cannot be observed"), ("once", "@Idempotent")] {
                 let outcome = try await host.outcome(of: call)
                 #expect(outcome.first == "methodNotFound")
@@ -150,8 +150,8 @@ import TrebuchetTesting
     @Test("a reference to a client actor is not forwarded to other clients", arguments: TestLink.allCases)
     func notSentOn(link: TestLink) async throws {
         try await withHost(link) { host, client, _ in
-            let visitor = InProcessClientActor("Ada", actorSystem: client.actorSystem)
-            _ = try await host.enter(visitor)
+            let clientActor = InProcessClientActor("Ada", actorSystem: client.actorSystem)
+            _ = try await host.enter(clientActor)
             let error = await #expect(throws: TrebuchetError.self) { _ = try await host.first() }
             #expect(
                 error?.message.contains("only the server with the reference can call it") == true,
@@ -166,14 +166,14 @@ import TrebuchetTesting
         try await withHost(link) { host, client, server in
             let guest = try await other(client, of: server, link)
             let journal = Journal()
-            let visitor = InProcessClientActor("Ada", journal: journal, actorSystem: guest.actorSystem)
-            _ = try await guest.resolve(InProcessReferenceHolder.self, id: "host").enter(visitor)
+            let clientActor = InProcessClientActor("Ada", journal: journal, actorSystem: guest.actorSystem)
+            _ = try await guest.resolve(InProcessReferenceHolder.self, id: "host").enter(clientActor)
             let under = Task { try await host.outcome(of: "wait") }
             await journal.wait(for: "waits")
             await guest.close()
             #expect(try await under.value.first == "unknownOutcome")
             await journal.wait(for: "cancelled")
-            let outcome = try await host.outcome(of: "hear")
+            let outcome = try await host.outcome(of: "receive")
             #expect(outcome.first == "unavailable")
             #expect(outcome.last?.contains("closed") == true, "\(outcome)")
             #expect(await eventually { server.hostingClientCount == 0 })
@@ -197,16 +197,16 @@ import TrebuchetTesting
         options.callsFromServer = 1
         try await withHost(link, options: options) { host, client, _ in
             let journal = Journal()
-            let visitor = InProcessClientActor("Ada", journal: journal, actorSystem: client.actorSystem)
-            _ = try await host.enter(visitor)
+            let clientActor = InProcessClientActor("Ada", journal: journal, actorSystem: client.actorSystem)
+            _ = try await host.enter(clientActor)
             let waiting = Task { try await host.outcome(of: "wait") }
             await journal.wait(for: "waits")
-            let outcome = try await host.outcome(of: "hear")
+            let outcome = try await host.outcome(of: "receive")
             #expect(outcome.first == "rateLimited")
             #expect(outcome.last?.contains("callsFromServer") == true, "\(outcome)")
             waiting.cancel()
             _ = try? await waiting.value
-            #expect(await eventually { try! await host.outcome(of: "hear") == ["1"] })
+            #expect(await eventually { try! await host.outcome(of: "receive") == ["1"] })
         }
     }
 }

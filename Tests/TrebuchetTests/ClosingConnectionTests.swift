@@ -34,9 +34,9 @@ import TrebuchetTesting
             await server.expose(Waiter(journal: journal, actorSystem: server.actorSystem), as: "waiter")
             await server.expose(InProcessReferenceHolder(actorSystem: server.actorSystem), as: "host")
         } body: { client, server in
-            let visitor = InProcessClientActor("v", actorSystem: client.actorSystem)
+            let clientActor = InProcessClientActor("v", actorSystem: client.actorSystem)
             let host = try client.resolve(InProcessReferenceHolder.self, id: "host")
-            if hosts { _ = try await host.enter(visitor) }
+            if hosts { _ = try await host.enter(clientActor) }
             let waiter = try client.resolve(Waiter.self, id: "waiter")
             var calls: [(name: String, call: Task<String, any Error>)] = []
             for name in ["x", "y"] {
@@ -56,7 +56,7 @@ import TrebuchetTesting
                 #expect(try await call.value == "went on")
             }
             #expect(await eventually { await server.connectionCount == 1 })
-            withExtendedLifetime(visitor) {}
+            withExtendedLifetime(clientActor) {}
         }
     }
 }

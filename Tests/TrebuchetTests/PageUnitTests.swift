@@ -101,11 +101,11 @@ import Testing
             ("127.0.0.1", ["Host": "localhost", "Via": "1.1 proxy"], false, false),
             ("127.0.0.1", ["Host": "localhost", "X-Real-IP": "192.0.2.1"], false, false),
         ] as [(String, HTTPHeaders, Bool, Bool)])
-    func thisMachine(_ address: String, _ headers: HTTPHeaders, _ isFromProxy: Bool, _ isServed: Bool) {
+    func localClients(_ address: String, _ headers: HTTPHeaders, _ isFromProxy: Bool, _ isServed: Bool) {
         let request = PlainRequest(
             head: HTTPRequestHead(target: "/schema.json", headers: headers),
             remoteAddress: SocketAddress(literal: address, port: 4711), isFromProxy: isFromProxy)
-        #expect(ServerSchema.isOfThisMachine(request) == isServed)
+        #expect(ServerSchema.isOfLocalClient(request) == isServed)
     }
 
     @Test("a host has a quota of open files, loopback has all of them, and all are released")

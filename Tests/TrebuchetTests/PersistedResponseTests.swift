@@ -17,16 +17,17 @@ import Testing
     }
 
     private func call(_ number: UInt64, of connection: UInt64, _ principal: String) -> IdempotencyRecord {
-        let room = ConnectionResponseQuota(
+        let quota = ConnectionResponseQuota(
             IdempotencyReservation(shares, principal: principal, host: nil),
             connections.share(of: CallSessionID(number: connection, secret: 1)))
         return IdempotencyRecord(
-            IdempotencyNamespace.key("c\(connection)", number, of: "a"), digest: 1, principal: principal, in: room)
+            IdempotencyNamespace.key("c\(connection)", number, of: "a"), digest: 1, principal: principal, in: quota)
     }
 
     /// Whether the whole response is persisted; otherwise only its existence is.
     private func keeps(_ call: IdempotencyRecord, _ count: Int) throws -> Bool {
-        guard case .put(let bytes) = call.answered(.success([UInt8](repeating: 0x31, count: count))).operation else {
+        guard case .put(let bytes) = call.responseWrite(.success([UInt8](repeating: 0x31, count: count))).operation
+        else {
             return false
         }
         let stored = try PersistedIdempotencyRecord(bytes)

@@ -1,7 +1,7 @@
 import type { Connection, Line } from "./connection.js"
 import type { Environment } from "./environment.js"
 import { TrebuchetError } from "./errors.js"
-import { misfit } from "./json.js"
+import { unencodable } from "./json.js"
 import type { Call, ConnectOptions, JSONCoder, MethodInfo, Result, TracedCall, UntypedCallOptions } from "./types.js"
 
 /** The bytes that the server counts for each message in addition to its size. */
@@ -108,7 +108,7 @@ export class Calls {
             if (!Array.isArray(args)) throw Error("the arguments are not an array")
             // Null is an absent value on the wire; codecs do not handle it.
             const values = args.map((each, index) => (each == null ? each : (method.arguments?.[index]?.write(each) ?? each)))
-            const flaw = misfit(values, true)
+            const flaw = unencodable(values, true)
             if (flaw) throw Error(flaw + " cannot be sent as JSON")
             text = this._coder.stringify(values)
         } catch (error) {

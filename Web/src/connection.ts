@@ -59,11 +59,11 @@ export class Connection {
 
     private _attempt: Line | undefined
     /** Draining connections: each stays open until another connection exists and its calls have their responses. */
-    private _leaving = new Set<Line>()
+    private _draining = new Set<Line>()
     private _retry: any
     private _retryAt: number | undefined
     /** True if the server has set the delay before the next attempt. */
-    private _isTold = false
+    private _isServerDelay = false
     private _connectTimer: any
     private _failures = 0
     private _wasLive = false
@@ -134,16 +134,16 @@ export class Connection {
         this._unlisten()
         this._cancelRetry()
         this._environment.clearTimeout(this._connectTimer)
-        for (const line of [this._line, this._attempt, ...this._leaving]) if (line) this._drop(line)
+        for (const line of [this._line, this._attempt, ...this._draining]) if (line) this._drop(line)
         this._line = this._attempt = undefined
-        this._tell()
+        this._updateStatus()
         this._owner._gaveUp(this._error)
     }
 
     /** Closes draining connections whose calls all have responses. */
     _settle(): void {
         if (!this._line) return
-        for (const line of this._leaving) if (!this._owner._isUsing(line)) this._drop(line)
+        for (const line of this._draining) if (!this._owner._isUsing(line)) this._drop(line)
     }
 
     /** Closes a connection that is silent or sends invalid messages. */
@@ -160,14 +160,14 @@ export class Connection {
         // The connection stays open for calls that need no authentication.
         this._error = new TrebuchetError(code, message)
         this._refusals = Infinity
-        this._tell()
+        this._updateStatus()
     }
 
     _goAway(line: Line, milliseconds: number): void {
         if (line !== this._line) return
         this._leave(line)
         // A server that immediately drains every client counts as a failure.
-        this._countAnew(line) || this._failures++
+        this._resetFailures(line) || this._failures++
         // The server names the time of its restart; other addresses are available before.
         this._schedule(this._addresses[1] ? 0 : Math.min(milliseconds, longestAbsence))
     }
@@ -233,7 +233,7 @@ export class Connection {
                 : `${url} is unreachable, or rejects this page or its token`
             this._abandon(line, why, weight, refusal)
         }
-        this._tell()
+        this._updateStatus()
     }
 
     private _opened(line: Line, url: string): void {
@@ -250,7 +250,7 @@ export class Connection {
     }
 
     private _received(line: Line, text: unknown): void {
-        line._heartbeat._heard()
+        line._heartbeat._didReceive()
         try {
             const { type, payload } = this._coder.parse(text as string) as any
             if (type === "error" && payload.code === "unauthenticated") this._unauthenticated(line, payload.message)
@@ -271,7 +271,7 @@ export class Connection {
         this._wasLive = true
         this._refusals = this._finals = 0
         this._error = undefined
-        this._tell()
+        this._updateStatus()
         this._owner._greeted(line)
     }
 
@@ -290,11 +290,11 @@ export class Connection {
             this._attempt = undefined
             return this._failed(error, weight)
         }
-        this._leaving.delete(line)
+        this._draining.delete(line)
         const wasLine = line === this._line
         if (wasLine) {
             this._line = undefined
-            this._countAnew(line)
+            this._resetFailures(line)
         }
         this._owner._lost(line, error)
         if (wasLine) this._failed(error, 0)
@@ -308,7 +308,7 @@ export class Connection {
         this._refusals = weight && this._refusals + Math.abs(weight)
         this._finals = weight > 0 ? this._finals + weight : 0
         if (this._finals < this._addresses.length) return this._schedule()
-        this._tell()
+        this._updateStatus()
         this._owner._gaveUp(error)
     }
 
@@ -320,21 +320,21 @@ export class Connection {
     private _schedule(atLeast = 0): void {
         if (this._isDone) return
         this._cancelRetry()
-        this._isTold = !!atLeast
+        this._isServerDelay = !!atLeast
         const { initialDelay = 200, maximumDelay = 10_000 } = this._options
         const delay = Math.max(atLeast, backoff(Math.ceil(this._failures / this._addresses.length), initialDelay, maximumDelay, this._environment.random()))
         this._retryAt = this._environment.now() + delay
         this._retry = this._environment.setTimeout(() => this._connect(), delay)
-        this._tell()
+        this._updateStatus()
     }
 
     private _cancelRetry(): void {
         this._environment.clearTimeout(this._retry)
         this._retry = this._retryAt = undefined
-        this._isTold = false
+        this._isServerDelay = false
     }
 
-    private _countAnew(line: Line): boolean {
+    private _resetFailures(line: Line): boolean {
         const hasLasted = this._environment.now() - line._since >= lasting
         if (hasLasted) this._failures = 0
         return hasLasted
@@ -345,12 +345,12 @@ export class Connection {
     /** Starts to drain the current connection: it accepts no more calls, and delivers outstanding responses. */
     private _leave(line: Line): void {
         this._line = undefined
-        this._leaving.add(line)
-        this._tell()
+        this._draining.add(line)
+        this._updateStatus()
     }
 
     private _drop(line: Line): void {
-        this._leaving.delete(line)
+        this._draining.delete(line)
         const { _socket: socket } = line
         if (!socket) return
         line._heartbeat._stop()
@@ -372,14 +372,14 @@ export class Connection {
         this._cancelRetry()
         this._environment.clearTimeout(this._connectTimer)
         this._line = this._attempt = undefined
-        if (line) this._countAnew(line)
+        if (line) this._resetFailures(line)
         const error = (this._error = new TrebuchetError("unavailable", "the page was suspended"))
-        for (const each of [line, attempt, ...this._leaving]) {
+        for (const each of [line, attempt, ...this._draining]) {
             if (!each) continue
             this._drop(each)
             this._owner._lost(each, error)
         }
-        this._tell()
+        this._updateStatus()
     }
 
     /** Handles a change of the network or of the page's visibility. */
@@ -389,14 +389,14 @@ export class Connection {
             this._failures = 0
             this._connect()
         }
-        this._tell()
+        this._updateStatus()
         if (!this._environment.isVisible()) return
         // This includes draining connections: no other event would detect that one of them is dead.
-        for (const line of [this._line, ...this._leaving]) line?._heartbeat._ask(/line/.test(kind))
-        if (this._retry && !this._isTold) this._connect()
+        for (const line of [this._line, ...this._draining]) line?._heartbeat._probe(/line/.test(kind))
+        if (this._retry && !this._isServerDelay) this._connect()
     }
 
-    private _tell(): void {
+    private _updateStatus(): void {
         const before = this._status.getSnapshot()
         const phase = this._isClosed
             ? "offline"

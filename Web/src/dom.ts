@@ -3,10 +3,10 @@ import type { Store } from "./types.js"
 
 /** Calls the listener with the current value, and with each new one. Returns a function that ends the subscription. */
 export function watch<T>(store: Store<T>, listener: (value: T) => void): () => void {
-    const tell = (): void => listener(store.getSnapshot())
-    const end = store.subscribe(tell)
+    const notify = (): void => listener(store.getSnapshot())
+    const end = store.subscribe(notify)
     try {
-        tell()
+        notify()
     } catch (error) {
         // The caller did not receive the function that ends the subscription.
         end()

@@ -11,7 +11,7 @@ const token = /"|\\.|-?\d[\d.eE+-]*/g
 const grammar = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 
 /** Returns the canonical form of a number; undefined for text that is not a number. */
-function worth(text: string): string | undefined {
+function normalized(text: string): string | undefined {
     const parts = grammar.exec(text)
     if (!parts) return undefined
     const [, sign, whole = "", fraction = "", exponent = "0"] = parts
@@ -39,8 +39,8 @@ export const exact: JSONCoder = {
         let [isChanged, isInString] = [false, false]
         const marked = text.replace(token, (token) => {
             if (token === '"') isInString = !isInString
-            const exactly = isInString ? undefined : worth(token)
-            if (exactly === undefined || exactly === worth(String(Number(token)))) return token
+            const exactly = isInString ? undefined : normalized(token)
+            if (exactly === undefined || exactly === normalized(String(Number(token)))) return token
             isChanged = true
             return `"${mark}${token}"`
         })

@@ -9,6 +9,6 @@ export type {
 } from "./types.js"
 
 // These exports are for the other bundles, which would otherwise have copies; they are not in this bundle's types.
-export { equal, isObject, misfit } from "./json.js"
+export { equal, isObject, unencodable } from "./json.js"
 export { capture, isSuspension } from "./environment.js"
 export { Listeners, report, Value } from "./store.js"

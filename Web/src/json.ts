@@ -7,7 +7,7 @@ export function define(object: object, name: string, value: unknown): void {
     Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })
 }
 
-function alike(a: any, b: any): boolean {
+function areComparable(a: any, b: any): boolean {
     return isObject(a) && isObject(b) && Array.isArray(a) === Array.isArray(b)
 }
 
@@ -17,7 +17,7 @@ function alike(a: any, b: any): boolean {
  */
 export function equal(a: any, b: any): boolean {
     if (a === b || (a !== a && b !== b)) return true
-    if (!alike(a, b)) return false
+    if (!areComparable(a, b)) return false
     const names = Object.keys(a)
     return (
         names.length === Object.keys(b).length && names.every((name) => hasOwn(b, name) && equal(a[name], b[name]))
@@ -30,7 +30,7 @@ export function equal(a: any, b: any): boolean {
  *
  * @param takesBigInts true if the coder writes bigints, as the exact coder does.
  */
-export function misfit(value: any, takesBigInts?: boolean, above: unknown[] = []): string | undefined {
+export function unencodable(value: any, takesBigInts?: boolean, above: unknown[] = []): string | undefined {
     const { length } = above
     if (typeof value?.toJSON === "function") {
         // This is an invalid date.
@@ -45,7 +45,7 @@ export function misfit(value: any, takesBigInts?: boolean, above: unknown[] = []
     if (above.includes(value)) return ": a value that contains itself"
     above.push(value)
     for (const name of Object.keys(value)) {
-        const found = misfit(value[name], takesBigInts, above)
+        const found = unencodable(value[name], takesBigInts, above)
         if (found) return "/" + name + found
     }
     above.length = length
@@ -57,7 +57,7 @@ export function misfit(value: any, takesBigInts?: boolean, above: unknown[] = []
  * it is changed in place.
  */
 export function share(old: any, fresh: any): any {
-    if (!alike(old, fresh)) return fresh
+    if (!areComparable(old, fresh)) return fresh
     const names = Object.keys(fresh)
     let same = names.length === Object.keys(old).length
     for (const name of names) {

@@ -55,7 +55,7 @@ export class Source {
         this._epoch = epoch
         this._hasBegun = true
         if (!goesOn) this._last = Number(sequenceNumber) || 0
-        if (this._isEvents || (goesOn && this._value !== undefined)) this._tell(live)
+        if (this._isEvents || (goesOn && this._value !== undefined)) this._setStatus(live)
         return true
     }
 
@@ -65,7 +65,7 @@ export class Source {
         if (this._isEvents) {
             if (sequence !== this._last + 1) return false
             this._last = sequence
-            this._listeners.tell(data)
+            this._listeners.notify(data)
             return true
         }
         let value = data
@@ -81,15 +81,15 @@ export class Source {
         this._last = sequence
         const isNew = value !== this._value
         this._value = value
-        this._tell(live)
-        if (isNew) this._listeners.tell(value)
+        this._setStatus(live)
+        if (isNew) this._listeners.notify(value)
         return true
     }
 
     /** Handles the loss or the drain of the connection. */
     _interrupted(): void {
         this._line = this._callID = undefined
-        this._tell(this._value === undefined && !this._isEvents ? waiting : stale)
+        this._setStatus(this._value === undefined && !this._isEvents ? waiting : stale)
     }
 
     /** Resets the stream, so that it is requested from the beginning. The value stays. */
@@ -102,16 +102,16 @@ export class Source {
     /** Handles the departure of the last observer: the next observer restarts the stream. */
     _released(): void {
         this._restarted()
-        if (this._status.getSnapshot().phase !== "failed") this._tell(waiting)
+        if (this._status.getSnapshot().phase !== "failed") this._setStatus(waiting)
     }
 
     _failed(error: TrebuchetError): void {
         this._restarted()
-        this._tell({ phase: "failed", error })
-        this._ends.tell(error)
+        this._setStatus({ phase: "failed", error })
+        this._ends.notify(error)
     }
 
-    private _tell(status: StreamStatus): void {
+    private _setStatus(status: StreamStatus): void {
         const before = this._status.getSnapshot()
         if (before.phase !== status.phase || before.error !== status.error) this._status.set(status)
     }

@@ -1,5 +1,5 @@
 import { TrebuchetError } from "./errors.js"
-import { member, misfit, parsePath } from "./json.js"
+import { member, unencodable, parsePath } from "./json.js"
 import { Queue } from "./queue.js"
 import type { Source } from "./source.js"
 import { Listeners, report } from "./store.js"
@@ -52,7 +52,7 @@ export class ObservedState<T> implements State<T> {
                 const value = this.getSnapshot()
                 if (Object.is(value, seen)) return
                 seen = value
-                this._listeners.tell()
+                this._listeners.notify()
             }
             this._stop = this._streams._observe(this._source, changed, () => {})
         } else this._streams._begin(this._source)
@@ -84,7 +84,7 @@ export class ObservedState<T> implements State<T> {
     }
 
     filter(filter: Filter): State<any> {
-        const flaw = misfit(filter)
+        const flaw = unencodable(filter)
         if (flaw) throw new TrebuchetError("invalidArguments", `filter${flaw} cannot be sent as JSON`)
         const { actorID, targetIdentifier, filter: own } = this._source._target
         const path = (own?.path ?? "") + this._path + (filter.path ?? "")

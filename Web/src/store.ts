@@ -2,8 +2,8 @@ import type { Store } from "./types.js"
 
 /** Reports an error of a listener like an uncaught error; other listeners are not affected. */
 export function report(error: unknown): void {
-    const tell = (globalThis as any).reportError ?? console.error
-    tell(error)
+    const handle = (globalThis as any).reportError ?? console.error
+    handle(error)
 }
 
 export class Listeners<Values extends unknown[] = []> {
@@ -20,7 +20,7 @@ export class Listeners<Values extends unknown[] = []> {
         return () => void this._all.delete(entry)
     }
 
-    tell(...values: Values): void {
+    notify(...values: Values): void {
         for (const entry of [...this._all]) {
             // An earlier listener may have removed it.
             if (!this._all.has(entry)) continue
@@ -48,7 +48,7 @@ export class Value<T> implements Store<T> {
         this.subscribe = (listener) => listeners.add(listener)
         this.set = (next) => {
             value = next
-            listeners.tell()
+            listeners.notify()
         }
     }
 }

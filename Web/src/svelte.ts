@@ -4,10 +4,10 @@ import type { Store } from "./types.js"
 export function readable<T>(store: Store<T>): { subscribe(run: (value: T) => void): () => void } {
     return {
         subscribe(run) {
-            const tell = (): void => run(store.getSnapshot())
-            const end = store.subscribe(tell)
+            const notify = (): void => run(store.getSnapshot())
+            const end = store.subscribe(notify)
             try {
-                tell()
+                notify()
             } catch (error) {
                 // The caller did not receive the function that ends the subscription.
                 end()

@@ -48,8 +48,8 @@ function quietly<T>(body: () => T): T | undefined {
     try {
         return body()
     } catch (error) {
-        const tell = (globalThis as any).reportError ?? console.error
-        tell(error)
+        const handle = (globalThis as any).reportError ?? console.error
+        handle(error)
         return undefined
     }
 }

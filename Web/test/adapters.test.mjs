@@ -25,7 +25,7 @@ function storeOf(value) {
     }
 }
 
-test("Svelte: a store calls at once and with each change, until it is left", () => {
+test("Svelte: a store calls its subscriber at once and at each change, until it unsubscribes", () => {
     const store = storeOf(1)
     const seen = []
     const end = readable(store).subscribe((value) => seen.push(value))
@@ -36,7 +36,7 @@ test("Svelte: a store calls at once and with each change, until it is left", () 
     assert.equal(store.listeners.size, 0)
 })
 
-// As much of a page as is needed.
+// The parts of a page that the tests use.
 class Node {
     parent = null
     children = []
@@ -74,7 +74,7 @@ test("pages: a value is shown as text", () => {
     assert.deepEqual(seen, [6])
 })
 
-test("pages: a list keeps its elements, in the order of the values", () => {
+test("pages: a list keeps its elements and follows the order of the values", () => {
     const store = storeOf(undefined)
     const parent = new Node()
     let made = 0
@@ -105,7 +105,7 @@ test("pages: a list keeps its elements, in the order of the values", () => {
     store.set([...of("bacde"), { id: "f", text: "F" }])
     assert.equal(texts(), "bacdeF")
     assert.deepEqual([made, updated], [counts[0], counts[1] + 1])
-    // The same key twice is one element.
+    // Two values with one key share one element.
     store.set(of("aab"))
     assert.equal(texts(), "ab")
     store.set(undefined)
@@ -114,7 +114,7 @@ test("pages: a list keeps its elements, in the order of the values", () => {
     assert.equal(store.listeners.size, 0)
 })
 
-test("pages: a list does not move what stays where it is, which would lose the focus", () => {
+test("pages: a list does not move unchanged elements, because that would lose the focus", () => {
     const of = (ids) => [...ids].map((id) => ({ id }))
     const [store, parent] = [storeOf(of("abcdef")), new Node()]
     list(store, parent, ({ id }) => id, ({ id }) => Object.assign(new Node(), { textContent: id }))
@@ -128,7 +128,7 @@ test("pages: a list does not move what stays where it is, which would lose the f
     assert.equal(moved.join(""), "xy")
 })
 
-/** Calls `body` with the store of a list, its texts, and what was told as an uncaught error. */
+/** Calls `body` with the store of a list, its texts, and the reported uncaught errors. */
 function withList(make, update, body) {
     const [told, before] = [[], globalThis.reportError]
     globalThis.reportError = (error) => told.push(error)
@@ -142,7 +142,7 @@ function withList(make, update, body) {
     }
 }
 
-test("pages: a list bears with what throws for one of its values", () => {
+test("pages: a list continues after an error for one of its values", () => {
     let isBad = true
     const make = ({ id }) => {
         if (isBad && id === 3) throw new Error("made")
@@ -166,7 +166,7 @@ test("pages: a list bears with what throws for one of its values", () => {
     })
 })
 
-test("pages: a list whose update changes the store shows what came last", () => {
+test("pages: a list whose update changes the store shows the newest value", () => {
     const update = (node, { id, text }, store) => {
         node.textContent = text
         if (text === "a2") store.set([{ id: 2, text: "b3" }, { id: 1, text: "a3" }, { id: 3, text: "c3" }])
@@ -179,7 +179,7 @@ test("pages: a list whose update changes the store shows what came last", () => 
     })
 })
 
-test("a listener that throws when it is told first is not told again, as nobody could end that", () => {
+test("a listener that throws in its first call is not called again, because no caller could remove it", () => {
     const store = storeOf(1)
     const fail = () => {
         throw new Error("at once")
@@ -189,8 +189,8 @@ test("a listener that throws when it is told first is not told again, as nobody 
     assert.equal(store.listeners.size, 0)
 })
 
-// React's own hooks in the places where a renderer has them, for one component without effects of others: what `useSyncExternalStore`
-// is promised is looked at, not React itself.
+// A stub of React's hooks for one component without other effects. It tests the contract of `useSyncExternalStore`,
+// not React itself.
 function rendererOf(React, component) {
     const internals = React.__SECRET_INTERNALS_DO_NOT_USE_OR_YOU_WILL_BE_FIRED
     const slots = []
@@ -240,10 +240,10 @@ function rendererOf(React, component) {
     return result
 }
 
-test("React: a component has the state, and is rendered again when that, or its part, changes", async () => {
+test("React: a component has the state and renders again when the state, or its part, changes", async () => {
     const React = debian("react")
     const require = createRequire(import.meta.url)
-    // Debian's React is CommonJS, where Node finds it by NODE_PATH.
+    // Debian's React is CommonJS, which Node finds through NODE_PATH.
     execFileSync("esbuild", ["dist/react.js", "--format=cjs", "--outfile=.build/react.cjs", "--log-level=warning"])
     const { useActor, useActorState } = require("../.build/react.cjs")
     const fake = new FakeEnvironment()

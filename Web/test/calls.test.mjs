@@ -6,13 +6,13 @@ import { codeOf, settle, FakeEnvironment } from "./fakes.mjs"
 
 const invocations = (socket) => socket.take().filter(({ type }) => type === "invocation" || type === "repeat")
 
-test("a call waits for the connection, and is answered", async () => {
+test("a call waits for the connection and is answered", async () => {
     const fake = new FakeEnvironment()
     const client = fake.connect()
     const call = client.actor("todos").call("addTodo(title:)", ["Milk"])
     await settle()
     fake.socket.open()
-    // Its session and limits come with the answer to hello.
+    // The session and the limits arrive with the response to hello.
     assert.deepEqual(invocations(fake.socket), [])
     fake.socket.receive("hello", { session: "s", limits: {} })
     assert.deepEqual(invocations(fake.socket), [
@@ -25,7 +25,7 @@ test("a call waits for the connection, and is answered", async () => {
     assert.equal(await nothing, undefined)
 })
 
-test("arguments are those of the moment of the call", async () => {
+test("arguments are encoded at the time of the call", async () => {
     const fake = new FakeEnvironment()
     const client = fake.connect()
     const list = [1]
@@ -36,7 +36,7 @@ test("arguments are those of the moment of the call", async () => {
     assert.deepEqual(fake.socket.sent[1].payload.arguments, [[1]])
 })
 
-test("what cannot be written is refused at once", async () => {
+test("arguments that cannot be encoded fail at once", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     const loop = {}
@@ -52,7 +52,7 @@ test("what cannot be written is refused at once", async () => {
     large.actor("a").call("f(_:)", [1n << 62n])
 })
 
-test("what JSON would change is refused at once, with its place", async () => {
+test("values that JSON would change fail at once, with their path", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     for (const [value, flaw] of [[NaN, ": NaN"], [{ x: [-Infinity] }, "/x/0: -Infinity"], [() => {}, ": a function"]]) {
@@ -64,7 +64,7 @@ test("what JSON would change is refused at once, with its place", async () => {
     assert.deepEqual(invocations(fake.socket)[0].payload.arguments, [{ y: [null] }])
 })
 
-test("an error is a value, with what the method threw", async () => {
+test("an error is a value that includes the error of the method", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     const call = client.actor("bank").call("pay()")
@@ -113,7 +113,7 @@ test("a typed actor has methods, with codecs for arguments, results and errors",
     assert.deepEqual(invocations(fake.socket)[0].payload.arguments, ["a", null])
     fake.socket.receive("response", { callID: "2", error: { code: "application", message: "", type: "Module.Full", data: { since: when } } })
     assert.deepEqual((await refused.result()).error.data, { since: new Date(when) })
-    // What is left out is null.
+    // Omitted arguments are null.
     notes.add("a")
     assert.deepEqual(invocations(fake.socket)[0].payload.arguments, ["a", null])
     notes.send([Uint8Array.of(1, 2)], { timeout: 1000 })
@@ -125,7 +125,7 @@ test("a typed actor has methods, with codecs for arguments, results and errors",
     assert.deepEqual(Object.keys(notes), ["add", "clear", "send", "state", "moves"])
 })
 
-test("an answer that cannot be read ends its call alone", async () => {
+test("a response that cannot be decoded ends only its call", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     const Broken = actorType({ name: "B", methods: { f: { target: "f()", result: data } } })
@@ -135,7 +135,7 @@ test("an answer that cannot be read ends its call alone", async () => {
     assert.equal(client.status.getSnapshot().phase, "live")
 })
 
-test("a call ends by its time, and is cancelled at the server", async () => {
+test("a call ends at its timeout and is cancelled at the server", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     const call = client.actor("a").call("f()", [], { timeout: 1000 })
@@ -146,12 +146,12 @@ test("a call ends by its time, and is cancelled at the server", async () => {
     await fake.pass(1)
     assert.equal(await ended, "timeout")
     assert.deepEqual(fake.socket.take(), [{ type: "cancel", payload: { callID: "1" } }])
-    // The answer may still come, and is nothing.
+    // A late response is ignored.
     fake.socket.receive("response", { callID: "1", result: 1 })
     assert.equal(fake.timers.size, 1)
 })
 
-test("the time of a call that waits passes, too, and the server is told what is left", async () => {
+test("the timeout of a queued call runs, and the server receives the remaining time", async () => {
     const fake = new FakeEnvironment()
     const client = fake.connect({ timeout: 5000 })
     const waits = codeOf(client.actor("a").call("waits()"))
@@ -164,7 +164,7 @@ test("the time of a call that waits passes, too, and the server is told what is 
     assert.deepEqual(invocations(fake.socket).map(({ payload }) => [payload.targetIdentifier, payload.timeoutMilliseconds]), [["long()", 55_000]])
 })
 
-test("without a time a call waits for ever", async () => {
+test("a call without a timeout waits without a limit", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live({ timeout: 0 })
     const call = client.actor("a").call("f()")
@@ -174,10 +174,10 @@ test("without a time a call waits for ever", async () => {
     assert.equal(await call, 1)
 })
 
-test("a time that no timer can hold is the longest that one can", async () => {
+test("a timeout beyond the range of timers is the longest possible one", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
-    // As in a browser, where more than 2^31 - 1 milliseconds are none.
+    // As in a browser, where delays above 2^31 - 1 milliseconds become 0.
     const call = client.actor("a").call("f()", [], { timeout: Infinity })
     assert.ok([...fake.timers.values()].every(({ at }) => at - fake.time < 2 ** 31))
     assert.equal(invocations(fake.socket)[0].payload.timeoutMilliseconds, 2e9)
@@ -185,7 +185,7 @@ test("a time that no timer can hold is the longest that one can", async () => {
     assert.equal(await call, 1)
 })
 
-test("a signal cancels, before, while it waits and while it runs", async () => {
+test("a signal cancels a call before, while it is queued, and while it runs", async () => {
     const fake = new FakeEnvironment()
     const client = fake.connect()
     const actor = client.actor("a")
@@ -211,7 +211,7 @@ test("a signal cancels, before, while it waits and while it runs", async () => {
     assert.deepEqual(fake.socket.take(), [])
 })
 
-test("a call that was sent and is not idempotent has an unknown outcome", async () => {
+test("a sent call that is not idempotent has an unknown outcome", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     const call = codeOf(client.actor("a").call("f()"))
@@ -219,7 +219,7 @@ test("a call that was sent and is not idempotent has an unknown outcome", async 
     assert.equal(await call, "unknownOutcome")
 })
 
-test("an idempotent one is repeated by its number, and by the name of its first connection", async () => {
+test("an idempotent call is repeated with its number and the name of its first connection", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live({}, { session: "first" })
     const call = client.actor("a").call("pay(_:)", [5], { idempotent: true })
@@ -246,7 +246,7 @@ test("an idempotent one is repeated by its number, and by the name of its first 
     assert.deepEqual([await call, await later], ["paid", "too"])
 })
 
-test("a server that keeps no answers gets no repeats", async () => {
+test("a server without an idempotency cache gets no repeated calls", async () => {
     const fake = new FakeEnvironment()
     const client = fake.connect()
     const never = codeOf(client.actor("a").call("f()", [], { idempotent: true }))
@@ -266,7 +266,7 @@ test("a server that keeps no answers gets no repeats", async () => {
     assert.equal(await kept, "unknownOutcome")
 })
 
-test("given up, what was never sent is unavailable, and what was sent is unknown", async () => {
+test("after the client gives up, unsent calls are unavailable, and sent calls have an unknown outcome", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     const sent = codeOf(client.actor("a").call("f()", [], { idempotent: true }))
@@ -278,7 +278,7 @@ test("given up, what was never sent is unavailable, and what was sent is unknown
     assert.equal(await codeOf(client.actor("a").call("h()")), "unavailable")
 })
 
-test("calls are kept back while as many are under way as the server takes, streams that begin among them", async () => {
+test("calls are queued at the server's limit of calls in flight, starting streams included", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live({}, { callsPerConnection: 3 })
     client.actor("a").state().subscribe(() => {})
@@ -293,19 +293,19 @@ test("calls are kept back while as many are under way as the server takes, strea
     assert.deepEqual(targets(), [])
 })
 
-test("so are those that would be too many bytes, each with 4,096 more", async () => {
+test("calls are queued at the limit of bytes, with 4,096 bytes added for each", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live({}, { callBytesPerConnection: 12_000 })
     for (let index = 0; index < 4; index++) client.actor("a").call("f(_:)", ["x".repeat(1000)])
     assert.equal(invocations(fake.socket).length, 2)
     fake.socket.receive("response", { callID: "1" })
     assert.equal(invocations(fake.socket).length, 1)
-    // One alone always goes.
+    // A single call is always sent.
     const other = await new FakeEnvironment().live({}, { callBytesPerConnection: 10 })
     other.actor("a").call("f()")
 })
 
-test("a call that is larger than the server takes is not sent", async () => {
+test("a call that exceeds the message limit of the server is not sent", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live({}, { messageSize: 200 })
     assert.equal(await codeOf(client.actor("a").call("f(_:)", ["é".repeat(100)])), "invalidArguments")
@@ -314,7 +314,7 @@ test("a call that is larger than the server takes is not sent", async () => {
     assert.equal(invocations(fake.socket).length, 1)
 })
 
-test("so many calls wait for a connection at most", async () => {
+test("the number of queued calls has a limit", async () => {
     const fake = new FakeEnvironment()
     const client = fake.connect({ waitingCalls: 3 })
     const calls = Array.from({ length: 5 }, () => codeOf(client.actor("a").call("f()")))
@@ -328,7 +328,7 @@ test("so many calls wait for a connection at most", async () => {
     assert.equal(await many[1000], "rateLimited")
 })
 
-test("behind goAway calls wait for the next connection, and what was sent before is answered", async () => {
+test("after goAway new calls wait for the next connection, and sent calls are answered", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     const before = client.actor("a").call("before()")
@@ -347,7 +347,7 @@ test("behind goAway calls wait for the next connection, and what was sent before
     await behind
 })
 
-test("an idempotent call that the old server leaves unanswered is repeated at the new one", async () => {
+test("an idempotent call without a response from the old server is repeated at the new one", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     const call = client.actor("a").call("f()", [], { idempotent: true })
@@ -363,7 +363,7 @@ test("an idempotent call that the old server leaves unanswered is repeated at th
     assert.equal(await call, 1)
 })
 
-test("what is sent again comes before what waited", async () => {
+test("repeated calls are sent before queued ones", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live({}, { callsPerConnection: 1 })
     client.actor("a").call("first()", [], { idempotent: true })
@@ -377,7 +377,7 @@ test("what is sent again comes before what waited", async () => {
     )
 })
 
-test("calls that the old connection still answers take no room of the new one", async () => {
+test("calls in flight at the old connection do not count in the limits of the new one", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live({}, { callsPerConnection: 1 })
     const call = client.actor("a").call("old()")
@@ -393,7 +393,7 @@ test("calls that the old connection still answers take no room of the new one", 
     assert.equal(invocations(fake.socket).length, 0)
 })
 
-test("a client that is refused still gets the answers of the server that sent it away", async () => {
+test("a client that the new server refuses still gets the responses of the draining one", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     const call = client.actor("a").call("f()")

@@ -6,7 +6,7 @@ import { exact } from "../dist/trebuchet-exact.js"
 const when = "2026-01-02T03:04:05.678Z"
 const tree = struct({ when: date, children: lazy(() => array(tree)) })
 
-// Codec, JSON, what it reads.
+// The codec, the JSON, the decoded value.
 const table = [
     ["Date", date, when, new Date(when)],
     ["Date with a fraction of whole seconds", date, "2026-01-02T03:04:05.000Z", new Date(Date.UTC(2026, 0, 2, 3, 4, 5))],
@@ -37,7 +37,7 @@ for (const [name, codec, json, value] of table) {
     })
 }
 
-test("what is the same JSON is read as the same object", () => {
+test("equal JSON decodes to the same object", () => {
     const one = { when }
     const codec = array(struct({ when: date }))
     const [first] = codec.read([one, { when }])
@@ -45,7 +45,7 @@ test("what is the same JSON is read as the same object", () => {
     assert.equal(first, second)
 })
 
-test("a part has the codec of its place", () => {
+test("a part has the codec of its path", () => {
     const codec = struct({ list: array(struct({ when: date })), named: record(nullable(date)), pairs: map(undefined, date) })
     const at = (...names) => names.reduce((part, name) => part?.part?.(name), codec)
     assert.deepEqual(at("list", "0", "when")?.read(when), new Date(when))
@@ -57,7 +57,7 @@ test("a part has the codec of its place", () => {
     assert.equal(at("list", "0", "none"), undefined)
 })
 
-test("bytes of any length", () => {
+test("data of any length", () => {
     for (let length = 0; length < 300; length++) {
         const bytes = Uint8Array.from({ length }, (_, index) => (index * 37) % 256)
         assert.equal(data.write(bytes), Buffer.from(bytes).toString("base64"))
@@ -65,7 +65,7 @@ test("bytes of any length", () => {
     }
 })
 
-// Text, and whether a double holds it.
+// The text, and whether a double represents it exactly.
 const numbers = [
     ["0", true], ["-0", true], ["1.10", true], ["9007199254740992", true], ["9007199254740993", false], ["-9223372036854775808", false],
     ["9223372036854775807", false], ["18446744073709551615", false], ["0.1", true], ["0.30000000000000004", true],
@@ -82,14 +82,14 @@ for (const [text, fits] of numbers) {
             else {
                 assert.equal(String(inner), text)
                 assert.equal(exact.stringify(value), wrap(text))
-                // Not written as another number by who does not know of it.
+                // Code that does not know exact numbers must not write another number.
                 assert.throws(() => JSON.stringify(value))
             }
         }
     })
 }
 
-test("exact: bigint and Decimal there and back", () => {
+test("exact: bigint and Decimal round trip", () => {
     const codec = struct({ id: bigint, price: decimal })
     const text = '{"id":9223372036854775807,"price":12345678901234567890.0123456789}'
     const value = codec.read(exact.parse(text))
@@ -101,13 +101,13 @@ test("exact: bigint and Decimal there and back", () => {
     assert.throws(() => exact.stringify(codec.write({ price: '1,"admin":true,"x":12345678901234567890' })))
 })
 
-test("exact: what is no JSON is none", () => {
+test("exact: invalid JSON is an error", () => {
     for (const text of ["", "{", "01234567890123456789", '{"a":12345678901234567890.}', "1e4000e", "+12345678901234567890", '"\u0000' + "1".repeat(20) + '"']) {
         assert.throws(() => exact.parse(text), SyntaxError, text)
     }
 })
 
-test("exact: strings stay as they are", () => {
+test("exact: strings are unchanged", () => {
     const value = { a: "9007199254740993", 'b"\\': ["1e400", "\\", '"', "number0.5:1"], __proto__x: 1 }
     assert.deepEqual(exact.parse(JSON.stringify(value)), value)
     const text = JSON.stringify({ long: '\\\\"'.repeat(500_000), n: 1 }).replace(/1}$/, "9007199254740993}")
@@ -115,19 +115,19 @@ test("exact: strings stay as they are", () => {
     assert.equal(exact.parse('{"__proto__":9007199254740993}').polluted, undefined)
 })
 
-test("what is no number is refused as a Decimal", () => {
+test("a text that is not a number is refused as a Decimal", () => {
     for (const text of ["", " ", "12,50", "abc", "0x10", "1.", ".5", "NaN", "Infinity"]) assert.throws(() => decimal.write(text), TypeError, text)
     assert.deepEqual(["12.50", "-3", "1e3"].map(decimal.write), [12.5, -3, 1000])
     // JSON would write null.
     assert.equal(String(decimal.write("1e400")), "1e400")
 })
 
-test("a number of very many digits is read in no time", { timeout: 20_000 }, () => {
+test("a number with very many digits is decoded quickly", { timeout: 20_000 }, () => {
     const digits = "1" + "0".repeat(500_000) + "1"
     assert.equal(exact.parse(`[${digits}]`)[0].text, digits)
 })
 
-test("exact: a text with millions of escapes is read", () => {
+test("exact: a text with millions of escapes is decoded", () => {
     const text = "\n".repeat(9_000_000)
     const [read, number] = exact.parse(JSON.stringify([text + '"12345678901234567890', 0]).replace(/0\]$/, "12345678901234567890]"))
     assert.equal(read.length, text.length + 21)

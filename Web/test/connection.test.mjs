@@ -6,15 +6,15 @@ import { codeOf, settle, FakeEnvironment } from "./fakes.mjs"
 const phase = (client) => client.status.getSnapshot().phase
 const errorOf = (client) => client.status.getSnapshot().error?.code
 
-test("the wait doubles with each failure, up to the longest, and is drawn from nothing on", () => {
-    // Failures, what is drawn, wait.
+test("the delay doubles with each failure up to the maximum, and is random from 0", () => {
+    // The failures, the random number, the delay.
     const table = [
         [0, 1, 0], [1, 1, 200], [2, 1, 400], [3, 1, 800], [6, 1, 6400], [7, 1, 10000], [1000, 1, 10000], [5, 0, 0], [2, 0.5, 200],
     ]
     for (const [failures, random, wait] of table) assert.equal(backoff(failures, 200, 10000, random), wait)
 })
 
-test("it says hello right after opening, and is live with the answer", async () => {
+test("the client sends hello after opening, and is live with the response", async () => {
     const fake = new FakeEnvironment()
     const client = fake.connect()
     assert.equal(phase(client), "connecting")
@@ -28,7 +28,7 @@ test("it says hello right after opening, and is live with the answer", async () 
     assert.equal(client.status.getSnapshot(), client.status.getSnapshot())
 })
 
-test("a server that does not know hello is live, too", async () => {
+test("a connection to a server without hello is live, too", async () => {
     const fake = new FakeEnvironment()
     const client = fake.connect()
     await settle()
@@ -37,7 +37,7 @@ test("a server that does not know hello is live, too", async () => {
     assert.equal(phase(client), "live")
 })
 
-test("a lost connection is stale, and is made again behind waits that double until one has lasted", async () => {
+test("a lost connection is stale, and is retried with doubling delays until one has lasted", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     const waits = []
@@ -47,7 +47,7 @@ test("a lost connection is stale, and is made again behind waits that double unt
         waits.push(client.status.getSnapshot().retryAt - fake.time)
         assert.equal(client.status.getSnapshot().failures, failure)
         await fake.pass(waits.at(-1))
-        // That it came to be is not enough.
+        // An established connection alone does not reset the delay.
         failure % 2 ? fake.socket.lose() : (fake.socket.greet(), fake.socket.lose())
     }
     assert.deepEqual(waits, [200, 400, 800, 1600, 3200, 6400, 10000, 10000])
@@ -65,7 +65,7 @@ test("a lost connection is stale, and is made again behind waits that double unt
     assert.equal(client.status.getSnapshot().retryAt - fake.time, 200)
 })
 
-test("an attempt that comes to nothing within 10 s is given up", async () => {
+test("a connection attempt without a result within 10 s is abandoned", async () => {
     const fake = new FakeEnvironment()
     const client = fake.connect()
     await fake.pass(9_999)
@@ -74,7 +74,7 @@ test("an attempt that comes to nothing within 10 s is given up", async () => {
     assert.equal(fake.socket.wasClosed, true)
     await fake.pass(200)
     assert.equal(fake.sockets.length, 2)
-    // What comes late of the old one is nothing.
+    // Late events of the old socket are ignored.
     fake.sockets[0].greet()
     fake.sockets[0].lose()
     assert.equal(phase(client), "connecting")
@@ -82,7 +82,7 @@ test("an attempt that comes to nothing within 10 s is given up", async () => {
     assert.equal(phase(client), "live")
 })
 
-test("a half-open connection is found within 45 s on a visible page", async () => {
+test("a half-open connection is detected within 45 s on a visible page", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     const { socket } = fake
@@ -91,7 +91,7 @@ test("a half-open connection is found within 45 s on a visible page", async () =
     assert.deepEqual(socket.take(), [])
     await fake.pass(1)
     assert.deepEqual(socket.take(), [{ type: "hello", payload: {} }])
-    // An answer is a sign of life, any message is.
+    // Any message shows that the connection works.
     socket.receive("hello", { session: "a" })
     await fake.pass(20_000)
     assert.equal(socket.take("hello").length, 1)
@@ -103,7 +103,7 @@ test("a half-open connection is found within 45 s on a visible page", async () =
     assert.equal(socket.wasClosed, true)
 })
 
-test("a half-open connection is found within 45 s where the clock was set back", async () => {
+test("a half-open connection is detected within 45 s after the clock was set back", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     await fake.pass(5000)
@@ -113,7 +113,7 @@ test("a half-open connection is found within 45 s where the clock was set back",
     assert.notEqual(phase(client), "live")
 })
 
-test("a connection on which something comes is not asked", async () => {
+test("a connection that receives messages is not probed", async () => {
     const fake = new FakeEnvironment()
     await fake.live()
     fake.socket.take()
@@ -124,7 +124,7 @@ test("a connection on which something comes is not asked", async () => {
     assert.deepEqual(fake.socket.take(), [])
 })
 
-test("a hidden page asks nothing, and asks at once when it is shown", async () => {
+test("a hidden page does not probe, and probes at once when it becomes visible", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     fake.socket.take()
@@ -140,7 +140,7 @@ test("a hidden page asks nothing, and asks at once when it is shown", async () =
     assert.equal(phase(client), "stale")
 })
 
-test("a page that is shown again and again does not put off the end of a dead connection", async () => {
+test("a page that becomes visible repeatedly does not postpone the end of a dead connection", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     fake.socket.take()
@@ -153,7 +153,7 @@ test("a page that is shown again and again does not put off the end of a dead co
     assert.equal(phase(client), "stale")
 })
 
-test("a connection is given up sooner when the network has gone or come back", async () => {
+test("a connection is abandoned sooner after a change of the network", async () => {
     for (const [events, time] of [[["offline"], 3_000], [["visibilitychange", "online"], 3_500], [["online", "online"], 3_000]]) {
         const fake = new FakeEnvironment()
         const client = await fake.live()
@@ -176,7 +176,7 @@ test("a connection is given up sooner when the network has gone or come back", a
     assert.equal(phase(client), "live")
 })
 
-test("a connection that is left to its calls is given up when it says nothing", async () => {
+test("a draining connection is abandoned when it does not respond", async () => {
     for (const leave of [(fake) => fake.socket.receive("goAway", { reconnectAfterMilliseconds: 0 }), (fake, client) => client.reconnect()]) {
         const fake = new FakeEnvironment()
         fake.chance = 0
@@ -187,7 +187,7 @@ test("a connection that is left to its calls is given up when it says nothing", 
         leave(fake, client)
         await fake.pass(0)
         fake.socket.greet()
-        // As long as it says something it is waited for.
+        // While it sends messages the client waits for it.
         for (let round = 0; round < 5; round++) {
             await fake.pass(19_000)
             old.receive("hello", {})
@@ -200,7 +200,7 @@ test("a connection that is left to its calls is given up when it says nothing", 
     }
 })
 
-test("who closes or connects anew in a listener finds it done, and no other connection beside", async () => {
+test("a listener that closes or reconnects takes effect at once, without a second connection", async () => {
     const ends = { lose: (fake) => fake.socket.lose(), goAway: (fake) => fake.socket.receive("goAway", {}), reconnect: (fake, client) => client.reconnect() }
     for (const [end, cause] of Object.entries(ends)) {
         for (const what of ["close", "reconnect"]) {
@@ -233,7 +233,7 @@ test("who closes or connects anew in a listener finds it done, and no other conn
     }
 })
 
-test("who is told before the greeting that he is signed in no more is not greeted by that", async () => {
+test("a sign-out notice before the hello is not reverted by the hello", async () => {
     const fake = new FakeEnvironment()
     const client = fake.connect({ token: "t" })
     await settle()
@@ -242,7 +242,7 @@ test("who is told before the greeting that he is signed in no more is not greete
     assert.equal(phase(client), "refused")
 })
 
-test("the network's or the page's return cuts the wait short, but not what the server asked for", async () => {
+test("a return of the network or the page shortens the delay, but not a delay set by the server", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     fake.socket.lose()
@@ -273,14 +273,14 @@ test("the network's or the page's return cuts the wait short, but not what the s
     assert.equal(fake.sockets.length, length + 2)
 })
 
-test("a server keeps its clients away for a minute at most", async () => {
+test("a server can delay a reconnection by at most a minute", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     fake.socket.receive("goAway", { reconnectAfterMilliseconds: 1e12 })
     assert.equal(client.status.getSnapshot().retryAt - fake.time, 60_000)
 })
 
-test("a server that sends each client away at once is asked less and less often", async () => {
+test("a server that drains each client at once is contacted less and less often", async () => {
     const fake = new FakeEnvironment()
     const client = fake.connect()
     await settle()
@@ -294,7 +294,7 @@ test("a server that sends each client away at once is asked less and less often"
     assert.deepEqual(waits, [200, 400, 800, 1600])
 })
 
-test("a listener that another one takes out is not called any more", async () => {
+test("a listener that another listener removes is not called any more", async () => {
     const fake = new FakeEnvironment()
     const client = fake.connect()
     const seen = []
@@ -305,7 +305,7 @@ test("a listener that another one takes out is not called any more", async () =>
     assert.deepEqual(seen, [])
 })
 
-test("without a network the phase says so, and attempts go on", async () => {
+test("without a network the phase is offline, and attempts continue", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     fake.online = false
@@ -323,7 +323,7 @@ test("without a network the phase says so, and attempts go on", async () => {
     assert.equal(fake.sockets.length, 3)
 })
 
-test("a token is asked for before each connection, and stands in a subprotocol", async () => {
+test("a token is requested before each connection, and sent as a subprotocol", async () => {
     const fake = new FakeEnvironment()
     let count = 0
     const client = await fake.live({ token: async () => `a.b-${++count}_~+` })
@@ -338,7 +338,7 @@ test("a token is asked for before each connection, and stands in a subprotocol",
     assert.deepEqual(other.socket.protocols, ["trebuchet.v3"])
 })
 
-test("a token that cannot be had is asked for again", async () => {
+test("a token that is not available is requested again", async () => {
     const fake = new FakeEnvironment()
     let fails = true
     const client = fake.connect({
@@ -357,7 +357,7 @@ test("a token that cannot be had is asked for again", async () => {
     assert.equal(phase(client), "live")
 })
 
-test("a token that cannot be sent is refused, and not told", async () => {
+test("an invalid token is refused, and the error does not contain it", async () => {
     const fake = new FakeEnvironment()
     const client = fake.connect({ token: "secret token" })
     await fake.pass(100_000)
@@ -366,8 +366,8 @@ test("a token that cannot be sent is refused, and not told", async () => {
     assert.doesNotMatch(client.status.getSnapshot().error.message, /secret/)
 })
 
-test("what the server answers, where a socket tells it", async () => {
-    // Status, token, phase, code, whether it goes on.
+test("the HTTP status of the server, where the socket reports it", async () => {
+    // The status, the token, the phase, the code, whether the client retries.
     const table = [
         [401, undefined, "refused", "unauthenticated", false],
         [401, "t", "refused", "unauthenticated", false],
@@ -386,7 +386,7 @@ test("what the server answers, where a socket tells it", async () => {
         await fake.pass(100_000)
         assert.equal(fake.sockets.length > 1, goesOn, `${status} ${token}`)
         if (goesOn) continue
-        // Asked for, it tries again.
+        // It retries on request.
         client.reconnect()
         await settle()
         fake.socket.greet()
@@ -394,7 +394,7 @@ test("what the server answers, where a socket tells it", async () => {
     }
 })
 
-test("a browser is told what can be known", async () => {
+test("in a browser the error has the information that is available", async () => {
     const fake = new FakeEnvironment()
     const client = fake.connect()
     await settle()
@@ -402,7 +402,7 @@ test("a browser is told what can be known", async () => {
     assert.match(client.status.getSnapshot().error.message, /is unreachable, or rejects/)
 })
 
-test("a server that speaks another protocol is refused", async () => {
+test("a server with another subprotocol is refused", async () => {
     const fake = new FakeEnvironment()
     const client = fake.connect()
     await settle()
@@ -413,7 +413,7 @@ test("a server that speaks another protocol is refused", async () => {
     assert.equal(fake.sockets.length, 1)
 })
 
-test("who is signed in no more connects with another token", async () => {
+test("after a sign-out the client connects with another token", async () => {
     const fake = new FakeEnvironment()
     let count = 0
     const client = await fake.live({ token: () => `t${++count}` })
@@ -427,7 +427,7 @@ test("who is signed in no more connects with another token", async () => {
     assert.equal(errorOf(client), undefined)
 })
 
-test("without another token it is refused, and what strangers may call goes on", async () => {
+test("without another token the client is refused, and calls that allow anonymous callers continue", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live({ token: "t" })
     fake.socket.receive("error", { code: "unauthenticated", message: "signed out" })
@@ -439,7 +439,7 @@ test("without another token it is refused, and what strangers may call goes on",
     assert.equal(await call, 1)
 })
 
-test("messages that are none end the connection, and nothing else", async () => {
+test("invalid messages end the connection, and nothing else", async () => {
     const bad = [
         "", "{", "null", "7", '"x"', "[]", "{}", '{"type":"response"}', '{"type":"streamStart"}', '{"type":"streamData","payload":null}',
         '{"type":"hello"}', '{"type":"goAway"}', "[".repeat(100_000),
@@ -460,7 +460,7 @@ test("messages that are none end the connection, and nothing else", async () => 
     }
 })
 
-test("messages of unknown kinds, and for nobody, are for newer clients", async () => {
+test("messages of unknown kinds, or for unknown calls, are ignored", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     fake.socket.receive("novelty", { a: 1 })
@@ -473,7 +473,7 @@ test("messages of unknown kinds, and for nobody, are for newer clients", async (
     assert.equal(phase(client), "live")
 })
 
-test("a listener that throws hurts nobody else", async () => {
+test("an error of a listener does not affect other listeners", async () => {
     const told = []
     const before = console.error
     console.error = (error) => told.push(error.message)
@@ -494,7 +494,7 @@ test("a listener that throws hurts nobody else", async () => {
     }
 })
 
-test("a closed client is offline for good, and leaves nothing behind", async () => {
+test("a closed client is offline permanently, and releases everything", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     client.actor("a").state().subscribe(() => {})
@@ -512,7 +512,7 @@ test("a closed client is offline for good, and leaves nothing behind", async () 
     assert.equal(fake.listeners.size, 0)
 })
 
-test("closed while it asks for a token, it makes no socket", async () => {
+test("a client that is closed while it requests a token opens no socket", async () => {
     const fake = new FakeEnvironment()
     let give
     const client = fake.connect({ token: () => new Promise((resolve) => (give = resolve)) })
@@ -524,7 +524,7 @@ test("closed while it asks for a token, it makes no socket", async () => {
     assert.equal(fake.timers.size, 0)
 })
 
-test("asked to, it makes another connection, and what was sent is answered over the old one", async () => {
+test("reconnect() opens another connection, and sent calls are answered over the old one", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     const call = client.actor("a").call("f()")
@@ -563,7 +563,7 @@ test("addresses", async () => {
         assert.equal(seen, expected)
         client.close()
     }
-    // Outside of a page none is beside another.
+    // Outside of a page there is no base URL.
     for (const url of ["nonsense", "/", "", "http://"]) {
         const client = connect(url, {
             environment: new FakeEnvironment().environment,
@@ -580,7 +580,7 @@ test("addresses", async () => {
     }
 })
 
-test("asked to while it connects, it asks for a token anew: the one that was given may be somebody else's", async () => {
+test("reconnect() during a connection attempt requests the token again, because the account may have changed", async () => {
     const fake = new FakeEnvironment()
     let who = "ada"
     const client = fake.connect({ token: async () => who })
@@ -602,7 +602,7 @@ test("asked to while it connects, it asks for a token anew: the one that was giv
     assert.equal(fake.timers.size, 0)
 })
 
-test("a line that is left to its calls and dies while the page is hidden is found when it is shown", async () => {
+test("a draining connection that breaks while the page is hidden is detected when it becomes visible", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     const first = fake.socket
@@ -623,14 +623,14 @@ test("a line that is left to its calls and dies while the page is hidden is foun
     assert.equal(phase(client), "live")
 })
 
-test("of several addresses each attempt goes to the next, and all of them are one failure", async () => {
+test("with several addresses each attempt uses the next one, and a whole round counts as one failure", async () => {
     const fake = new FakeEnvironment()
     fake.chance = 0.5
     const addresses = ["ws://a/", "ws://b/", "ws://c/"]
     const client = fake.connect({}, addresses)
     await settle()
     const places = () => fake.sockets.map(({ url }) => url)
-    // Begins anywhere.
+    // The first address is random.
     assert.deepEqual(places(), ["ws://b/"])
     fake.chance = 1
     const waits = []
@@ -645,7 +645,7 @@ test("of several addresses each attempt goes to the next, and all of them are on
     client.close()
 })
 
-test("who is sent away goes to another address at once, and does not wait for the first", async () => {
+test("after goAway the client connects to another address at once", async () => {
     const fake = new FakeEnvironment()
     fake.chance = 0
     const client = fake.connect({}, ["ws://a/", "ws://b/"])
@@ -662,7 +662,7 @@ test("who is sent away goes to another address at once, and does not wait for th
     client.close()
 })
 
-test("what went wrong names the address that it went wrong with", async () => {
+test("an error names the address of the attempt", async () => {
     const fake = new FakeEnvironment()
     fake.chance = 0
     const client = fake.connect({}, ["ws://a/", "ws://b/"])
@@ -677,7 +677,7 @@ test("what went wrong names the address that it went wrong with", async () => {
 
 const refuse = (socket, status) => socket.lose(1006, `Unexpected server response: ${status}`)
 
-test("one of several addresses that refuses is no reason to give up", async () => {
+test("one refusing address of several does not end the attempts", async () => {
     const fake = new FakeEnvironment()
     fake.chance = 0
     const client = fake.connect({}, ["ws://a/", "ws://b/"])
@@ -685,7 +685,7 @@ test("one of several addresses that refuses is no reason to give up", async () =
     refuse(fake.socket, 403)
     assert.equal(errorOf(client), "unauthorized")
     assert.notEqual(phase(client), "refused")
-    // Nor when what the other one says is nothing that lasts, however often.
+    // Neither do repeated temporary failures of the other address.
     for (let round = 0; round < 5; round++) {
         await fake.pass(0)
         fake.socket.lose()
@@ -697,7 +697,7 @@ test("one of several addresses that refuses is no reason to give up", async () =
     assert.equal(fake.socket.url, "ws://b/")
     fake.socket.greet()
     assert.equal(phase(client), "live")
-    // What was before does not count any more.
+    // Earlier refusals do not count any more.
     fake.socket.receive("goAway", {})
     await fake.pass(0)
     refuse(fake.socket, 403)
@@ -705,12 +705,12 @@ test("one of several addresses that refuses is no reason to give up", async () =
     client.close()
 })
 
-test("when all of several addresses have refused there is no more to try until somebody asks", async () => {
+test("when all addresses have refused, the client stops until it is asked to reconnect", async () => {
     const outcomes = [
-        // What each says, the token, whether it goes on.
+        // The response of each address, the token, whether the client retries.
         [[403, 403], () => "t", false],
         [[401, 401], "t", false],
-        // Another token may do where this one did not.
+        // Another token may be accepted.
         [[401, 401], () => "t", true],
         [[401, 403], () => "t", true],
     ]
@@ -742,7 +742,7 @@ test("when all of several addresses have refused there is no more to try until s
     }
 })
 
-test("of several addresses one that is none, or a token that cannot be sent, is refused at once", async () => {
+test("an invalid address or token is refused at once, with several addresses too", async () => {
     const wrong = [
         [["ws://a/", "no address"], {}], [["no address", "ws://b/"], {}], [["http://[", "http://["], {}],
         [["ws://a/", "ws://b/"], { token: "no token" }], [["ws://a/", "ws://b/"], { token: () => "no token" }],
@@ -764,7 +764,7 @@ test("of several addresses one that is none, or a token that cannot be sent, is 
 const phaseOf = (client) => client.status.getSnapshot().phase
 
 for (const [rest, more, wake] of [["pagehide", { persisted: true }, "pageshow"], ["freeze", {}, "resume"]]) {
-    test(`a page that stops running (${rest}) has no connection, and says so; the one that runs again connects at once`, async () => {
+    test(`a suspended page (${rest}) has no connection and reports it; a resumed page connects at once`, async () => {
         const fake = new FakeEnvironment()
         const client = await fake.live()
         const state = client.actor("a").state()
@@ -780,7 +780,7 @@ for (const [rest, more, wake] of [["pagehide", { persisted: true }, "pageshow"],
         assert.ok(before.wasClosed)
         assert.deepEqual([phaseOf(client), state.status.getSnapshot().phase, state.getSnapshot()], ["stale", "stale", 1])
         assert.equal(await sent, "unknownOutcome")
-        // Nothing is tried, and what is asked for waits.
+        // No attempt is made, and calls are queued.
         const waiting = client.actor("a").call("h()")
         client.reconnect()
         fake.wake("visibilitychange")
@@ -801,7 +801,7 @@ for (const [rest, more, wake] of [["pagehide", { persisted: true }, "pageshow"],
     })
 }
 
-test("a page that ends is no page at rest, and one that is seen runs", async () => {
+test("a page that ends is not suspended, and a visible page runs", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     fake.wake("pagehide", { persisted: false })
@@ -814,7 +814,7 @@ test("a page that ends is no page at rest, and one that is seen runs", async () 
     assert.equal(phaseOf(client), "live")
 })
 
-test("a page at rest wakes neither a client that was refused nor one that was closed, and begins no attempt twice", async () => {
+test("a suspended page does not reconnect a refused or closed client, and starts no attempt twice", async () => {
     const fake = new FakeEnvironment()
     const refused = fake.connect()
     await settle()

@@ -1,5 +1,5 @@
-// Writes the Swift test that the inspector's page makes of an actor: `node copied.mjs FILE…`, with what is at
-// /inspect/actors/NAME?versions=200&earlier=1 each time that it looks, the last time last.
+// Writes the Swift test that the inspector's page generates for an actor: `node copied.mjs FILE…`. The files have the responses of
+// /inspect/actors/NAME?versions=200&earlier=1, oldest first.
 import { readFileSync } from "node:fs"
 import { copiedTest } from "../inspector/inspector-copy.js"
 import { exact } from "../inspector/inspector-json.js"

@@ -1,4 +1,4 @@
-// `trebuchet serve` in a process of its own.
+// `trebuchet serve` in a separate process.
 import { spawn } from "node:child_process"
 import { connect } from "../dist/trebuchet.js"
 import { WebSocket } from "./sockets.mjs"
@@ -8,7 +8,7 @@ export const tool = process.env.TREBUCHET_TOOL
 export class Daemon {
     output = ""
 
-    /** Starts it, on a free port or on one that is given. */
+    /** Starts the server, on a free port or on the given one. */
     static async start(args = [], port = 0) {
         const daemon = new Daemon()
         daemon.process = spawn(tool, ["serve", "--examples", "--port", String(port), ...args], { stdio: ["ignore", "pipe", "pipe"] })

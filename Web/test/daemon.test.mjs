@@ -1,4 +1,4 @@
-// Against the program itself: TREBUCHET_TOOL says where it is.
+// Tests with the program at TREBUCHET_TOOL.
 import assert from "node:assert/strict"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -41,7 +41,7 @@ withDaemon("calls, states and what a method throws", async (client) => {
     todos.state.subscribe(() => titles.push(todos.state.getSnapshot().todos.map(({ title }) => title)))
     await until(todos.state, (value) => value)
     const milk = await todos.addTodo("Milk")
-    // What a call changed is shown before its answer.
+    // The change of a call is shown before its response.
     assert.deepEqual(todos.state.getSnapshot().todos, [milk])
     const long = "x".repeat(128)
     await todos.addTodo(long)
@@ -50,7 +50,7 @@ withDaemon("calls, states and what a method throws", async (client) => {
     const after = todos.state.getSnapshot()
     assert.equal(after.todos[0].isDone, true)
     assert.equal(before.todos[0].isDone, false)
-    // It came as a patch or was made alike: what did not change is the same object.
+    // The value arrived as a patch or was shared: unchanged parts are the same objects.
     assert.equal(after.todos[1], before.todos[1])
     assert.deepEqual(titles, [[], ["Milk"], ["Milk", long], ["Milk", long]])
     const result = await todos.removeTodo("00000000-0000-0000-0000-000000000000").result()
@@ -65,7 +65,7 @@ withDaemon("calls, states and what a method throws", async (client) => {
     }
 })
 
-withDaemon("two clients see the same, a part and a filter what they ask for", async (client, daemon) => {
+withDaemon("two clients see the same state, and a part and a filter show their selection", async (client, daemon) => {
     const other = daemon.connect()
     try {
         const mine = client.actor("game").state("observeGameState")
@@ -86,14 +86,14 @@ withDaemon("two clients see the same, a part and a filter what they ask for", as
     }
 })
 
-withDaemon("many calls at once are each answered, in the order in which they were made", async (client) => {
+withDaemon("many concurrent calls are answered in the order of the calls", async (client) => {
     const counter = client.actor("counter")
     await until(client.status, ({ phase }) => phase === "live")
     const calls = Array.from({ length: 3000 }, () => counter.call("increment()"))
     assert.deepEqual(await Promise.all(calls), Array.from({ length: 3000 }, (_, index) => index + 1))
 })
 
-test("a killed server is found again, and what was shown stays until then", limits, async () => {
+test("a client reconnects after the server was killed, and shows the last values until then", limits, async () => {
     const folder = await mkdtemp(join(tmpdir(), "trebuchet-web-"))
     const data = ["--data", join(folder, "state.db")]
     let daemon = await Daemon.start(data)
@@ -111,7 +111,7 @@ test("a killed server is found again, and what was shown stays until then", limi
         await waiting
         await until(client.status, ({ phase }) => phase === "live")
         const value = await until(todos.state, ({ todos }) => todos.length === 2)
-        // The server has another epoch and sends all: what is equal is the same object.
+        // The server has another epoch and sends the whole value: equal parts are the same objects.
         assert.equal(value.todos[0], before.todos[0])
     } finally {
         client.close()
@@ -120,7 +120,7 @@ test("a killed server is found again, and what was shown stays until then", limi
     }
 })
 
-test("a server that shuts down sends its clients away, and they wait for the next", limits, async () => {
+test("a server that shuts down drains its clients, and they wait for the next one", limits, async () => {
     let daemon = await Daemon.start()
     const client = daemon.connect()
     try {
@@ -135,7 +135,7 @@ test("a server that shuts down sends its clients away, and they wait for the nex
     }
 })
 
-withDaemon("a token that is none is refused, a good one lets in, and its end is told", async (client, daemon) => {
+withDaemon("an invalid token is refused, a valid one is accepted, and its end is reported", async (client, daemon) => {
     const grant = await client.actor("auth").call("signInAsGuest()")
     const tokens = ["wrong", grant.accessToken, undefined]
     const wrong = connect(daemon.url, { WebSocket, token: "wrong" })
@@ -143,7 +143,7 @@ withDaemon("a token that is none is refused, a good one lets in, and its end is 
     try {
         await until(wrong.status, ({ phase }) => phase === "refused")
         assert.equal(wrong.status.getSnapshot().error.code, "unauthenticated")
-        // Asked again, the function has another one.
+        // The function returns another token at the second request.
         await until(right.status, ({ phase }) => phase === "live")
         assert.deepEqual(tokens, [undefined])
         const errors = []

@@ -2,7 +2,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 import { browser } from "../.build/environment.js"
 
-test("outside of a page it is visible and online, and nothing wakes it", () => {
+test("outside of a page the environment is visible and online, and has no page events", () => {
     const environment = browser()
     assert.equal(environment.isVisible(), true)
     assert.equal(environment.isOnline(), true)
@@ -11,7 +11,7 @@ test("outside of a page it is visible and online, and nothing wakes it", () => {
     assert.ok(environment.random() < 1)
 })
 
-test("in a page the network, the page's return and its being shown wake it", () => {
+test("in a page, events of the network, of resumption and of visibility arrive", () => {
     const page = new EventTarget()
     const before = Object.getOwnPropertyDescriptor(globalThis, "navigator")
     globalThis.addEventListener = page.addEventListener.bind(page)

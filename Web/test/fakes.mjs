@@ -1,7 +1,7 @@
-// A clock that the test moves, and sockets whose server is the test.
+// A clock that the test controls, and sockets whose server is the test.
 import { connect } from "../dist/trebuchet.js"
 
-/** Lets what waits for promises go on. */
+/** Lets pending promise reactions run. */
 export async function settle() {
     for (let turn = 0; turn < 20; turn++) await null
 }
@@ -13,10 +13,10 @@ export class FakeEnvironment {
     online = true
     visible = true
     listeners = new Set()
-    /** Always the longest wait. */
+    /** Always the longest delay. */
     chance = 1
     sockets = []
-    /** What a socket does when it is made. */
+    /** Called for each created socket. */
     onSocket = () => {}
 
     environment = {
@@ -39,7 +39,7 @@ export class FakeEnvironment {
         for (const listener of this.listeners) listener({ type, ...more })
     }
 
-    /** Moves the clock on, timer by timer. */
+    /** Advances the clock, timer by timer. */
     async pass(milliseconds) {
         const end = this.time + milliseconds
         await settle()
@@ -70,7 +70,7 @@ export class FakeEnvironment {
         return this.sockets.at(-1)
     }
 
-    /** A client whose connection is live. */
+    /** A client with a live connection. */
     async live(options, terms) {
         const client = this.connect(options)
         await settle()
@@ -83,7 +83,7 @@ export class FakeSocket {
     readyState = 0
     protocol = ""
     sent = []
-    /** How many of these have been looked at. */
+    /** The number of inspected sockets. */
     seen = 0
 
     constructor(url, protocols) {
@@ -102,7 +102,7 @@ export class FakeSocket {
         this.readyState = 2
     }
 
-    // The server's side
+    // The server side
 
     open(protocol = "trebuchet.v3") {
         this.readyState = 1
@@ -118,7 +118,7 @@ export class FakeSocket {
         this.onmessage?.({ data })
     }
 
-    /** Opens it and answers its hello. */
+    /** Opens the socket and answers hello. */
     greet({ session = "session", ...limits } = {}) {
         this.open()
         this.receive("hello", { protocolVersion: 3, session, limits, pingIntervalMilliseconds: 20000 })
@@ -130,7 +130,7 @@ export class FakeSocket {
         this.onclose?.({ code, reason: "" })
     }
 
-    /** Messages that have been sent since the last time, of one kind or all. */
+    /** The messages sent since the last call, of one kind or all. */
     take(kind) {
         const taken = this.sent.slice(this.seen).filter(({ type }) => !kind || type === kind)
         this.seen = this.sent.length

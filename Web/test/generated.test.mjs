@@ -1,4 +1,4 @@
-// A client that is generated from the sources of the program's own actors, against the program.
+// Tests a client that is generated from the actors of the program, with the program.
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
@@ -11,7 +11,7 @@ import { Daemon, tool, until } from "./daemon.mjs"
 const root = fileURLToPath(new URL("../../", import.meta.url))
 const limits = { skip: tool ? false : "TREBUCHET_TOOL is not set", timeout: 60_000 }
 
-test("a generated client calls, observes and reads what a method throws", limits, async () => {
+test("a generated client calls, observes, and decodes the error of a method", limits, async () => {
     const folder = mkdtempSync(join(tmpdir(), "generated-"))
     const daemon = await Daemon.start()
     const client = daemon.connect()

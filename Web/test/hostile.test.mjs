@@ -1,4 +1,4 @@
-// A server that says anything: nothing is thrown, and with the next connection all is as it should be.
+// A server that sends arbitrary messages: the client throws nothing, and works with the next connection.
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { actorType, date, struct } from "../dist/trebuchet.js"
@@ -17,7 +17,7 @@ const names = [
     "message", "errorMessage", "retryAfterMilliseconds", "reconnectAfterMilliseconds", "__proto__", "callsPerConnection", "messageSize",
 ]
 
-test("what a hostile server says", { timeout: 60_000 }, async () => {
+test("messages of a hostile server", { timeout: 60_000 }, async () => {
     const told = []
     const before = console.error
     console.error = (error) => told.push(error)
@@ -60,7 +60,7 @@ test("what a hostile server says", { timeout: 60_000 }, async () => {
                 }
             }
             await fake.pass(2000)
-            // Each call has an end.
+            // Each call ends.
             for (const result of await Promise.all(calls)) assert.equal(typeof result.ok, "boolean")
             client.reconnect()
             await settle()
@@ -76,7 +76,7 @@ test("what a hostile server says", { timeout: 60_000 }, async () => {
         await new Promise((resolve) => setImmediate(resolve))
         assert.deepEqual(uncaught, [])
         assert.equal({}.x, undefined)
-        // Of codecs alone, for a value that is no date.
+        // Errors of codecs only, for a value that is not a date.
         for (const error of told) assert.ok(error instanceof Error)
     } finally {
         console.error = before

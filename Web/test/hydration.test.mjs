@@ -1,4 +1,4 @@
-// React takes over a page that a server has rendered: what has come to the client before is not in that page.
+// React hydrates a page that a server has rendered; values that the client has already received are not in that page.
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
 import { createRequire } from "node:module"
@@ -7,7 +7,7 @@ import { FakeEnvironment } from "./fakes.mjs"
 
 process.env.NODE_ENV = "production"
 
-// As much of a page as React needs to take over one element with a text in it, and to replace it.
+// The parts of a page that React needs to hydrate one element with a text, and to replace it.
 class Node extends EventTarget {
     nodeType = 1
     namespaceURI = "http://www.w3.org/1999/xhtml"
@@ -72,13 +72,13 @@ class Document extends Node {
     }
 }
 
-test("React: a page of a server is taken over as it is, and shows then what has come", async () => {
+test("React: a page of a server is hydrated unchanged, and then shows the received values", async () => {
     const document = new Document()
     const window = Object.assign(new EventTarget(), { document, HTMLIFrameElement: class {} })
     Object.assign(document, { defaultView: window })
     Object.assign(globalThis, { window, document })
     const require = createRequire(import.meta.url)
-    // Debian's React is CommonJS, where Node finds it by NODE_PATH.
+    // Debian's React is CommonJS, which Node finds through NODE_PATH.
     execFileSync("esbuild", ["dist/react.js", "--format=cjs", "--outfile=.build/hydration.cjs", "--log-level=warning"])
     const { useActorState } = require("../.build/hydration.cjs")
     const { createElement } = require("react")

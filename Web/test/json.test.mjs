@@ -1,9 +1,9 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { equal, member, misfit, parsePath, share } from "../.build/json.js"
+import { equal, member, unencodable, parsePath, share } from "../.build/json.js"
 import { applyPatch } from "../.build/patch.js"
 
-/** Deeply frozen: who changes it throws. */
+/** Deeply frozen, so that a change throws. */
 function frozen(value) {
     if (typeof value === "object" && value) {
         for (const each of Object.values(value)) frozen(each)
@@ -14,7 +14,7 @@ function frozen(value) {
 
 const patched = (value, patch) => applyPatch(frozen(value), frozen(patch))
 
-// RFC 6902, appendix A: name, document, patch, result; no result for those that fail.
+// RFC 6902, appendix A: name, document, patch, result; no result for a patch that fails.
 const appendix = [
     ["A.1 adding an object member", { foo: "bar" }, [{ op: "add", path: "/baz", value: "qux" }], { baz: "qux", foo: "bar" }],
     ["A.2 adding an array element", { foo: ["bar", "baz"] }, [{ op: "add", path: "/foo/1", value: "qux" }], { foo: ["bar", "qux", "baz"] }],
@@ -79,7 +79,7 @@ const more = [
     ["from nowhere", { a: 1 }, [{ op: "move", path: "/b" }]],
     ["without a value", { a: 1 }, [{ op: "add", path: "/b" }]],
     ["without a path", { a: 1 }, [{ op: "add", value: 1 }]],
-    ["an operation that nobody knows", { a: 1 }, [{ op: "frob", path: "/a" }]],
+    ["an unknown operation", { a: 1 }, [{ op: "frob", path: "/a" }]],
     ["a path without a slash", { a: 1 }, [{ op: "remove", path: "a" }]],
     ["a wrong escape", { "~2": 1 }, [{ op: "remove", path: "/~2" }]],
     ["the first is not done when the second fails", { a: 1 }, [{ op: "remove", path: "/a" }, { op: "remove", path: "/a" }]],
@@ -97,7 +97,7 @@ test("A.13: JSON.parse takes the last of two ops, which fails here", () => {
     assert.throws(() => patched({ foo: "bar" }, patch))
 })
 
-test("a patch leaves alone what it does not touch", () => {
+test("a patch leaves other parts unchanged", () => {
     const before = { left: { deep: [{ a: 1 }, { b: 2 }] }, right: { c: 3 } }
     const after = patched(before, [{ op: "replace", path: "/left/deep/0/a", value: 9 }])
     assert.deepEqual(after, { left: { deep: [{ a: 9 }, { b: 2 }] }, right: { c: 3 } })
@@ -116,7 +116,7 @@ test("`__proto__` is a member as any other", () => {
     assert.equal(JSON.stringify(added), '{"__proto__":{"polluted":true}}')
 })
 
-test("random patches by way of a copy and in place agree", () => {
+test("random patches give the same result on a copy and in place", () => {
     let seed = 7
     const random = (limit) => (seed = (seed * 48271) % 2147483647) % limit
     for (let round = 0; round < 2000; round++) {
@@ -127,7 +127,7 @@ test("random patches by way of a copy and in place agree", () => {
             const op = ["add", "remove", "replace", "move", "copy", "test"][random(6)]
             return { op, path: path(), from: path(), value: [random(9), { n: random(9) }, [random(9)]][random(3)] }
         })
-        // One operation at a time on copies of everything knows nothing of sharing.
+        // One operation at a time on deep copies shares nothing.
         let expected = structuredClone(value)
         let fails = false
         for (const operation of patch) {
@@ -143,7 +143,7 @@ test("random patches by way of a copy and in place agree", () => {
     }
 })
 
-test("what is the same in a new value is the same object", () => {
+test("equal parts of a new value are the same objects", () => {
     const old = frozen({ list: [{ id: 1 }, { id: 2 }], name: "x", nothing: null })
     assert.equal(share(old, structuredClone(old)), old)
     const fresh = structuredClone(old)
@@ -152,7 +152,7 @@ test("what is the same in a new value is the same object", () => {
     assert.deepEqual(result, { list: [{ id: 1 }, { id: 3 }], name: "x", nothing: null })
     assert.equal(result.list[0], old.list[0])
     assert.notEqual(result.list, old.list)
-    // One member more, less, or another: not the same.
+    // A member more, less, or different: not equal.
     for (const other of [{ ...old, more: 1 }, { list: old.list, name: "x" }, { list: old.list, name: "x", none: null }]) {
         const shared = share(old, structuredClone(other))
         assert.notEqual(shared, old)
@@ -192,7 +192,7 @@ test("paths and members", () => {
     assert.equal(member(null, "a"), undefined)
 })
 
-test("every value is equal to itself, also one that JSON cannot carry", () => {
+test("every value is equal to itself, including values without a JSON form", () => {
     const cycle = {}
     cycle.own = cycle
     for (const value of [NaN, [NaN], { x: NaN, y: [undefined] }, -0, undefined, 5n, cycle]) assert.ok(equal(value, value))
@@ -200,7 +200,7 @@ test("every value is equal to itself, also one that JSON cannot carry", () => {
     for (const other of [0, null, undefined, "NaN", Infinity]) assert.ok(!equal(NaN, other))
 })
 
-test("what JSON cannot carry is found, with its place", () => {
+test("values without a JSON form are reported with their path", () => {
     const cycle = { list: [{}] }
     cycle.list[0].top = cycle
     const twice = { x: 1 }
@@ -216,7 +216,7 @@ test("what JSON cannot carry is found, with its place", () => {
         [{ toJSON: () => ({ x: NaN }) }, "/x: NaN"],
         [{ a: undefined, b: [undefined, null], c: new Date(0), d: [twice, twice], e: -0, f: "", g: { h: false } }, undefined],
     ]) {
-        assert.equal(misfit(value), found)
+        assert.equal(unencodable(value), found)
     }
-    assert.equal(misfit({ n: [5n] }, true), undefined)
+    assert.equal(unencodable({ n: [5n] }, true), undefined)
 })

@@ -4,7 +4,7 @@ import { MoveCheck } from "./consistency/checks.mjs"
 
 const move = (life, number, call) => ({ life, number, call, padding: "" })
 
-/** What a reader of these finds wrong; it is told of an overflow between lives. */
+/** The findings of a reader of these events; it is notified of an overflow between incarnations. */
 function found(mayRunAgain, moves) {
     const check = new MoveCheck(mayRunAgain)
     return moves.map((each) => {
@@ -13,7 +13,7 @@ function found(mayRunAgain, moves) {
     })
 }
 
-test("a call may send its event once in each life of its game, whatever begins that, where it may run again", () => {
+test("a call may send its event once in each incarnation of its game, where it may run again", () => {
     const moves = [move(1, 1, 5), move(2, 1, 0), move(2, 2, 5)]
     assert.deepEqual(found(true, moves), [undefined, undefined, undefined])
     assert.match(found(true, [...moves, move(2, 3, 5)])[3], /call 5 has sent two events/)

@@ -1,4 +1,4 @@
-// The services of `trebuchet serve`, and clients of them, for one test.
+// The services of `trebuchet serve`, and their clients, for one test.
 import { test } from "node:test"
 import { services } from "../dist/trebuchet-services.js"
 import { Daemon, tool, until } from "./daemon.mjs"
@@ -6,7 +6,7 @@ import { WebSocket } from "./sockets.mjs"
 
 export const limits = { skip: tool ? false : "TREBUCHET_TOOL is not set", timeout: 60_000 }
 
-/** A daemon for one test, and clients of it that are closed with it. */
+/** A daemon for one test, and clients that are closed with it. */
 export function withDaemon(name, body, args) {
     test(name, limits, async () => {
         const daemon = await Daemon.start(args)

@@ -1,4 +1,4 @@
-// The services against the program itself: TREBUCHET_TOOL says where it is.
+// Tests of the services with the program at TREBUCHET_TOOL.
 import assert from "node:assert/strict"
 import { mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -12,7 +12,7 @@ import { WebSocket } from "./sockets.mjs"
 
 const reasonOf = (promise) => promise.then(() => "done", (error) => (error.data ? Object.keys(error.data)[0] : error.code))
 
-/** Reads a code off what the daemon prints. */
+/** Reads a code from the output of the daemon. */
 async function codeFor(daemon, address) {
     for (;;) {
         const found = [...daemon.output.matchAll(new RegExp(`${address}[^]*?\\b(\\d{6})\\b`, "g"))].at(-1)
@@ -21,7 +21,7 @@ async function codeFor(daemon, address) {
     }
 }
 
-withDaemon("a guest stays the same over a reload, lists sessions, gets an address, and signs out", async (make, daemon) => {
+withDaemon("a guest keeps its identity over a reload, lists sessions, gets an address, and signs out", async (make, daemon) => {
     const storage = new MemoryStorage()
     const first = make({ storage })
     assert.equal(first.auth.getSnapshot().phase, "signedOut")
@@ -54,7 +54,7 @@ withDaemon("a guest stays the same over a reload, lists sessions, gets an addres
     assert.equal(await reasonOf(second.auth.sessions()), "notSignedIn")
 })
 
-withDaemon("who is signed out elsewhere is told so, and goes on as nobody", async (make, daemon) => {
+withDaemon("a client that is signed out by another one is notified, and continues anonymously", async (make, daemon) => {
     const [one, other] = [make(), make()]
     for (const each of [one, other]) {
         daemon.output = ""
@@ -71,7 +71,7 @@ withDaemon("who is signed out elsewhere is told so, and goes on as nobody", asyn
     assert.equal(other.auth.getSnapshot().phase, "signedIn")
 })
 
-withDaemon("two in a room see each other, and what each publishes once and in order", async (make, daemon) => {
+withDaemon("two members of a room see each other, and receive each event once and in order", async (make, daemon) => {
     const [ada, bob] = [make(), make()]
     const mine = ada.room("chat-lobby", { name: "Ada", at: { x: 1, y: 1 } })
     const theirs = bob.room("chat-lobby", { name: "Bob" })
@@ -110,7 +110,7 @@ withDaemon("two in a room see each other, and what each publishes once and in or
     assert.equal(await reasonOf(mine.publish("text", 1)), "cancelled")
 })
 
-/** Turn after turn, until it is so; a loop of its own would outlive its test, and the process would never end. */
+/** Waits in turns until the condition holds; a separate loop would outlive the test and keep the process running. */
 async function eventually(condition) {
     const end = Date.now() + 30_000
     while (!condition()) {
@@ -119,7 +119,7 @@ async function eventually(condition) {
     }
 }
 
-withDaemon("who was away for a moment has what was published meanwhile, and is still there for the others", async (make) => {
+withDaemon("a member that was disconnected for a moment receives missed events, and stays visible to others", async (make) => {
     const [ada, bob] = [make(), make()]
     const mine = ada.room("chat-lobby", { name: "Ada" })
     const theirs = bob.room("chat-lobby", { name: "Bob" })
@@ -139,7 +139,7 @@ withDaemon("who was away for a moment has what was published meanwhile, and is s
     assert.equal(mine.peers.getSnapshot()[0], peer)
 })
 
-withDaemon("writes show at once, come to the others, and are taken back when they are refused", async (make) => {
+withDaemon("writes are shown at once, reach other clients, and are reverted when they are refused", async (make) => {
     const refused = []
     const [ada, bob] = [make({ refused: (write) => refused.push(write) }), make()]
     await Promise.all([ada.auth.signInAsGuest(), bob.auth.signInAsGuest()])
@@ -152,7 +152,7 @@ withDaemon("writes show at once, come to the others, and are taken back when the
     await until(open, (items) => items)
     await until(all, (items) => items)
     const milk = mine.create({ id: 1, title: "Milk", done: false })
-    // Before anything was sent.
+    // Before any message was sent.
     assert.deepEqual(open.getSnapshot(), [{ id: 1, title: "Milk", done: false }])
     assert.equal(open.status.getSnapshot().pending, 1)
     await milk
@@ -194,7 +194,7 @@ withDaemon("writes show at once, come to the others, and are taken back when the
     assert.deepEqual([page.documents.length, page.count], [1, 1])
 })
 
-withDaemon("pages grow, and what is shown stays until the next is there", async (make) => {
+withDaemon("pages grow, and keep their items until the next page has arrived", async (make) => {
     const ada = make()
     await ada.auth.signInAsGuest()
     const rows = ada.collection("rows")
@@ -221,7 +221,7 @@ withDaemon("pages grow, and what is shown stays until the next is there", async 
     assert.deepEqual(all, Array.from({ length: 25 }, (_, index) => index))
 })
 
-test("a server that is killed amid writes loses none that it acknowledged, and does none twice", limits, async () => {
+test("a killed server loses no acknowledged write, and executes none twice", limits, async () => {
     const folder = await mkdtemp(join(tmpdir(), "trebuchet-web-"))
     const data = ["--data", join(folder, "state.db")]
     let daemon = await Daemon.start(data)
@@ -231,7 +231,7 @@ test("a server that is killed amid writes loses none that it acknowledged, and d
         const open = ada.collection("counts").query()
         open.subscribe(() => {})
         await until(open, (items) => items)
-        // Of nobody, whose documents everybody may change.
+        // Documents of an anonymous client, which every client may change.
         await ada.collection("counts").create({ id: "a", count: 0, list: [] })
         await Promise.all([ada.auth.signInAsGuest(), bob.auth.signInAsGuest()])
         let acknowledged = 0
@@ -245,7 +245,7 @@ test("a server that is killed amid writes loses none that it acknowledged, and d
                 write(ada, "ada", round * 50 + index)
                 write(bob, "bob", round * 50 + index)
             }
-            // While they are on their way.
+            // While they are in transit.
             const before = acknowledged
             await eventually(() => acknowledged >= before + 40)
             await daemon.end()
@@ -268,7 +268,7 @@ test("a server that is killed amid writes loses none that it acknowledged, and d
     }
 })
 
-test("what waits when a tab is closed is sent by the next one, once, as who made it", limits, async () => {
+test("writes that are pending when a tab is closed are sent by the next tab, once, by their account", limits, async () => {
     const folder = await mkdtemp(join(tmpdir(), "trebuchet-web-"))
     const data = ["--data", join(folder, "state.db")]
     let daemon = await Daemon.start(data)
@@ -290,7 +290,7 @@ test("what waits when a tab is closed is sent by the next one, once, as who made
         assert.deepEqual([...new Set(await Promise.all(waiting.map(reasonOf)))], ["unavailable"])
 
         daemon = await Daemon.start(data, daemon.port)
-        // Two tabs at once: one of them has it.
+        // Two tabs at once: one of them adopts the writes.
         const tabs = [make(), make()]
         clients.push(...tabs)
         const counts = tabs.map((each) => each.collection("votes").query())
@@ -306,7 +306,7 @@ test("what waits when a tab is closed is sent by the next one, once, as who made
     }
 })
 
-withDaemon("writes of nobody and of a user are sent as who made them, also when somebody else is signed in by then", async (make) => {
+withDaemon("writes of anonymous clients and users are sent by their accounts, also after another user has signed in", async (make) => {
     const kept = new MemoryPending()
     const ada = make({ pending: kept.tab() })
     const notes = ada.collection("notes")
@@ -322,7 +322,7 @@ withDaemon("writes of nobody and of a user are sent as who made them, also when 
     assert.deepEqual(creators, { "nobody's": undefined, hers: user.id, "other's": other.id })
 })
 
-withDaemon("a query that nobody observes any more is closed, and is open again for the next", async (make) => {
+withDaemon("a query without observers is closed, and opened again for the next observer", async (make) => {
     const [ada, bob] = [make(), make()]
     const [mine, theirs] = [ada.collection("todos"), bob.collection("todos")]
     const query = mine.query({ order: "id" })
@@ -334,14 +334,14 @@ withDaemon("a query that nobody observes any more is closed, and is open again f
         end()
         await until(query.status, ({ phase }) => phase === "stale")
     }
-    // More than a connection may have open, if none were closed.
+    // More queries than a connection may have open.
     for (let round = 0; round < 60; round++) {
         const each = mine.query({ where: { id: round } })
         const end = each.subscribe(() => {})
         if (round % 2) await until(each, (items) => items)
         end()
     }
-    // It is closed a moment after that.
+    // It is closed after a moment.
     const others = mine.query({ where: { id: "others" } })
     const end = others.subscribe(() => {})
     await until(others, (items) => items)
@@ -370,7 +370,7 @@ withDaemon("tabs that share a session are signed out together, and renew it with
     assert.equal(await reasonOf(second.auth.sessions()), "notSignedIn")
 })
 
-withDaemon("a presence that is refused keeps nobody out, and the next one is shown", async (make) => {
+withDaemon("a refused presence does not end the membership, and the next one is shown", async (make) => {
     const [ada, bob] = [make(), make()]
     const mine = ada.room("chat-lobby", { text: "x".repeat(100_000) })
     const theirs = bob.room("chat-lobby", { name: "Bob" })
@@ -393,7 +393,7 @@ withDaemon("a presence that is refused keeps nobody out, and the next one is sho
     assert.equal(await theirs.publish("text", "short"), 1)
 })
 
-test("what nobody wrote without a connection is nobody's, though somebody signs in, and is signed out again", limits, async () => {
+test("an offline write of an anonymous client stays anonymous, though a user signs in and out again", limits, async () => {
     const folder = await mkdtemp(join(tmpdir(), "trebuchet-web-"))
     const data = ["--data", join(folder, "state.db")]
     let daemon = await Daemon.start(data)
@@ -410,7 +410,7 @@ test("what nobody wrote without a connection is nobody's, though somebody signs 
         await kept.until(() => kept.writes.size === 1)
         const session = storage.copy()
         app.close()
-        // Before anybody was signed in here.
+        // Before any user signed in here.
         storage.all.clear()
         app = make()
         app.collection("notes").create({ id: "nobody's" })
@@ -429,7 +429,7 @@ test("what nobody wrote without a connection is nobody's, though somebody signs 
     }
 })
 
-withDaemon("what cannot be kept is sent while there is a connection, and else refused; too many that wait are refused", async (make) => {
+withDaemon("a write that cannot be persisted is sent over a connection, or refused without one; too many pending writes are refused", async (make) => {
     const kept = new MemoryPending()
     const ada = make({ pending: kept, pendingWrites: 2 })
     const todos = ada.collection("todos")
@@ -458,7 +458,7 @@ withDaemon("what cannot be kept is sent while there is a connection, and else re
     assert.deepEqual(query.getSnapshot(), [{ id: 2 }, { id: 3 }])
 })
 
-withDaemon("the examples of the page do what it says", async (make) => {
+withDaemon("the examples of the documentation work as described", async (make) => {
     const page = await readFile(new URL("../../Docs/Guides/Web.md", import.meta.url), "utf8")
     /** The code of a section. */
     const codeOf = (title) => {
@@ -494,7 +494,7 @@ withDaemon("the examples of the page do what it says", async (make) => {
     assert.deepEqual(open.getSnapshot(), [])
 })
 
-withDaemon("what a listener of refused writes throws stops none of the others", async (make) => {
+withDaemon("an error of a listener of refused writes does not affect the others", async (make) => {
     const pending = new MemoryPending()
     const errors = []
     const report = globalThis.reportError
@@ -513,7 +513,7 @@ withDaemon("what a listener of refused writes throws stops none of the others", 
     }
 })
 
-withDaemon("what one has read is nobody else's, also where nobody looks at it any more", async (make) => {
+withDaemon("results of one account are never shown to another, even without observers", async (make) => {
     const app = make()
     await app.auth.signInAsGuest()
     await app.collection("todos").create({ id: "mine" })
@@ -538,7 +538,7 @@ withDaemon("a presence that the app changes in place is shown when it is set", a
     await until(bob.peers, ([peer]) => peer?.presence?.x === 2 || peer?.data?.x === 2)
 })
 
-withDaemon("who leaves while the connection goes that he joined over is gone for the others", async (make) => {
+withDaemon("a member that leaves during a loss of its connection disappears for the others", async (make) => {
     const bob = make().room("chat-b", { name: "Bob" })
     await until(bob.status, ({ phase }) => phase === "joined")
     const ada = make()
@@ -548,11 +548,11 @@ withDaemon("who leaves while the connection goes that he joined over is gone for
     const begun = Date.now()
     await room.leave()
     await until(bob.peers, (peers) => peers.length === 0)
-    // Less than the grace of a member that is lost.
+    // Less than the reconnect time of a lost member.
     assert.ok(Date.now() - begun < 9_000)
 })
 
-withDaemon("nothing waits for ever once the services are closed", async (make) => {
+withDaemon("no promise stays pending after the services are closed", async (make) => {
     const app = make()
     const room = app.room("chat-c", {})
     await until(room.status, ({ phase }) => phase === "joined")
@@ -563,7 +563,7 @@ withDaemon("nothing waits for ever once the services are closed", async (make) =
     await app.room("chat-d").leave()
 })
 
-withDaemon("a session that storage does not take is gone on with in memory", async (make) => {
+withDaemon("a session that the storage refuses continues in memory", async (make) => {
     const errors = []
     const report = globalThis.reportError
     globalThis.reportError = (error) => errors.push(error.message)
@@ -575,7 +575,7 @@ withDaemon("a session that storage does not take is gone on with in memory", asy
         storage.setItem = () => { throw new Error("quota") }
         assert.deepEqual(await app.auth.refresh(), guest)
         assert.deepEqual(errors, ["quota"])
-        // The token that was kept is not good any more.
+        // The stored token is no longer valid.
         assert.deepEqual(await app.auth.refresh(), guest)
         storage.setItem = setItem
         assert.deepEqual(await app.auth.refresh(), guest)
@@ -586,17 +586,17 @@ withDaemon("a session that storage does not take is gone on with in memory", asy
     }
 })
 
-withDaemon("a renewal that ends when another tab has signed in does not undo that", async (make) => {
+withDaemon("a renewal that ends after another tab has signed in does not revert the sign-in", async (make) => {
     const storage = new MemoryStorage()
     const [one, other] = [make({ storage }), make({ storage })]
     await one.auth.signInAsGuest()
-    // The answer of the renewal comes when the other tab has signed in.
+    // The response of the renewal arrives after the sign-in of the other tab.
     const { setItem } = storage
     let signedIn
     const { getItem } = MemoryStorage.prototype
     let looks = 0
     storage.getItem = function (key) {
-        // The first look is for what is renewed, the second for whether it is still kept.
+        // The first read is for the token to renew, the second checks whether it is still stored.
         if (++looks === 2) storage.setItem(key, signedIn)
         return getItem.call(this, key)
     }
@@ -610,7 +610,7 @@ withDaemon("a renewal that ends when another tab has signed in does not undo tha
     assert.deepEqual(await other.auth.refresh(), guest)
 })
 
-test("a write that the server cannot read is refused, and none of those beside it", limits, async () => {
+test("a write that the server cannot decode is refused, and the other writes of its batch are not", limits, async () => {
     const daemon = await Daemon.start()
     const kept = new MemoryPending()
     const away = services("ws://127.0.0.1:1", { WebSocket, pending: kept.tab() })
@@ -637,7 +637,7 @@ test("a write that the server cannot read is refused, and none of those beside i
     }
 })
 
-test("what waited before a reload waits and shows behind it, also before there is a connection", limits, async () => {
+test("pending writes of a page before a reload stay pending and shown, also without a connection", limits, async () => {
     const [daemon, storage, kept] = [await Daemon.start(), new MemoryStorage(), new MemoryPending()]
     const made = []
     const make = (url) => {
@@ -673,7 +673,7 @@ test("what waited before a reload waits and shows behind it, also before there i
     }
 })
 
-withDaemon("a write that is refused says why in a sentence", async (make) => {
+withDaemon("a refused write has a message", async (make) => {
     const app = make({ pendingWrites: 10 })
     await app.auth.signInAsGuest()
     const notes = app.collection("notes")

@@ -1,4 +1,4 @@
-// The services where something goes or changes at an odd moment: accounts, rooms that are left, listeners that throw.
+// The services with changes at unusual moments: accounts, rooms that are left, listeners that throw.
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import v8 from "node:v8"
@@ -12,7 +12,7 @@ import { OpenRoom } from "../.build/services/room.js"
 import { until } from "./daemon.mjs"
 import { live, withDaemon } from "./services-daemon.mjs"
 
-/** Clients of a daemon for one test, each signed in. */
+/** Clients of a daemon for one test, all signed in. */
 const withGuests = (name, body) =>
     withDaemon(name, (make, daemon) =>
         body(async (options) => {
@@ -26,7 +26,7 @@ const withGuests = (name, body) =>
 const codeOf = (promise) => promise.then(() => "done", ({ code }) => code)
 const shows = (room, wanted) => until(room.peers, (peers) => JSON.stringify(peers.map(({ data }) => data.v)) === JSON.stringify(wanted))
 
-withGuests("what somebody has read is shown to nobody else, by queries that nobody observes neither", async (make) => {
+withGuests("read documents are shown to no other account, also by queries without observers", async (make) => {
     const app = await make()
     const todos = app.collection("todos")
     await todos.create({ id: "a", title: "Milk" })
@@ -50,7 +50,7 @@ withGuests("what somebody has read is shown to nobody else, by queries that nobo
     await until(query.status, ({ phase }) => phase === "live")
 })
 
-withGuests("a room of services that were closed answers at once", async (make) => {
+withGuests("a room of closed services fails at once", async (make) => {
     const app = await make()
     const room = app.room("chat-lobby")
     await until(room.status, ({ phase }) => phase === "joined")
@@ -66,7 +66,7 @@ withGuests("a room of services that were closed answers at once", async (make) =
     await late.leave()
 })
 
-withGuests("a presence is what it was when it was set, and what is changed in place is sent when it is set again", async (make) => {
+withGuests("a presence has its value at the time it was set; changes in place are sent when it is set again", async (make) => {
     const [ada, bob] = [await make(), await make()]
     const theirs = bob.room("chat-lobby")
     const presence = { v: 1, at: [{ x: 1 }] }
@@ -83,7 +83,7 @@ withGuests("a presence is what it was when it was set, and what is changed in pl
     await shows(theirs, [4])
 })
 
-withGuests("who leaves while joining is gone, though the connection changes meanwhile", async (make) => {
+withGuests("a client that leaves while joining is gone, even if the connection changes meanwhile", async (make) => {
     const [ada, bob] = [await make(), await make()]
     const theirs = bob.room("chat-lobby")
     await until(theirs.status, ({ phase }) => phase === "joined")
@@ -95,7 +95,7 @@ withGuests("who leaves while joining is gone, though the connection changes mean
         await room.leave()
         assert.equal(room.status.getSnapshot().phase, "left")
         const again = ada.room("chat-lobby", { v: turn })
-        // Without it the one of before stays for its grace, which is 10 s.
+        // Otherwise the earlier membership stays for its reconnect time, 10 s.
         await until(theirs.peers, (peers) => peers.some(({ data }) => data.v === turn))
         assert.deepEqual(theirs.peers.getSnapshot().map(({ data }) => data.v), [turn], JSON.stringify(seen))
         await until(again.status, ({ phase }) => phase === "joined")
@@ -105,7 +105,7 @@ withGuests("who leaves while joining is gone, though the connection changes mean
     }
 })
 
-withGuests("who leaves while joining, and joins again before there is a connection, is there once", async (make) => {
+withGuests("a client that leaves while joining and joins again without a connection is a member once", async (make) => {
     const [ada, bob] = [await make(), await make()]
     const theirs = bob.room("chat-lobby")
     await until(theirs.status, ({ phase }) => phase === "joined")
@@ -119,7 +119,7 @@ withGuests("who leaves while joining, and joins again before there is a connecti
     await shows(theirs, [2])
 })
 
-/** A room over a connection that is there, and what was called. */
+/** A room over an existing connection, and the calls that were made. */
 function roomOver(answer, presence, roster) {
     const called = []
     const call = async (target, args) => {
@@ -132,7 +132,7 @@ function roomOver(answer, presence, roster) {
     return { room: new OpenRoom(backend, "chat-lobby", presence, () => {}), called, backend }
 }
 
-test("who is kept out of a room leaves it at once", async () => {
+test("a client that was kicked from a room can leave it at once", async () => {
     for (const reason of ["roomFull", "kicked", "serverFull"]) {
         const { room, called } = roomOver(() => {
             throw Object.assign(new Error(), { code: "application", data: { [reason]: {} } })
@@ -145,10 +145,10 @@ test("who is kept out of a room leaves it at once", async () => {
     }
 })
 
-test("a signed-in client repeats a join unchanged until its connection is signed in, and joins anew when it is signed out", async () => {
+test("a signed-in client repeats a join unchanged until its connection is signed in, and joins again after a sign-out", async () => {
     let failures = 0
     const { room, called, backend } = roomOver(() => {
-        // The sign-in of the connection takes longer than the client waits for one that may not come.
+        // The sign-in of the connection takes longer than the client waits for one.
         if (++failures === 5) backend._account = ""
         if (failures === 7) backend._isLive = false
         throw Object.assign(new Error(), { code: "application", data: { notSignedIn: {} } })
@@ -191,15 +191,15 @@ test("members from before a join are not shown after it", async () => {
     assert.deepEqual(room.peers.getSnapshot().map(({ id }) => id), ["other"])
 })
 
-test("a presence has what the encoder of its own writes", async () => {
+test("a presence is encoded by the encoder of the options", async () => {
     const { room, called } = roomOver(() => new Promise(() => {}), { cells: [2n ** 60n], none: undefined })
     await room._joined
-    // What is undefined is absent, as in JSON.
+    // An undefined member is absent, as in JSON.
     assert.deepEqual(called[0][1][0], { cells: [2n ** 60n] })
     assert.equal(room.presence.cells[0], 2n ** 60n)
 })
 
-test("what JSON cannot carry is an error where it is set, and what was there stays", async () => {
+test("a value without a JSON form is an error when it is set, and the previous value stays", async () => {
     const { room, called, backend } = roomOver(() => new Promise(() => {}), { x: 1 })
     await room._joined
     for (const set of [() => room.set({ x: NaN }), () => room.patch({ list: [Infinity] }), () => room.set(() => {})]) {
@@ -218,7 +218,7 @@ test("what JSON cannot carry is an error where it is set, and what was there sta
     for (const method of ["query", "pages"]) assert.throws(() => collection[method]({ where: { votes: NaN } }), { code: "invalidArguments" })
 })
 
-/** A stream of a state that the test refuses, or lets show a value, whenever somebody observes it. */
+/** A stream of a state that the test refuses, or updates, at each subscription. */
 function refusedState() {
     const [value, status] = [new Value(undefined), new Value({ phase: "waiting" })]
     const state = {
@@ -238,7 +238,7 @@ function refusedState() {
     return state
 }
 
-/** `body` has waits for so long as they were asked for, which are over at once. */
+/** `body` receives the requested delays, which end at once. */
 async function withWaits(body) {
     const [waits, before] = [[], globalThis.setTimeout]
     globalThis.setTimeout = (action, milliseconds) => {
@@ -255,7 +255,7 @@ async function withWaits(body) {
 const grow = (waits) => waits.forEach((wait, index) => assert.ok(wait > (Math.min(100 * 2 ** index, 10_000) * 0.99) / 2 && wait <= 10_000, `${index}: ${waits}`))
 const turn = () => new Promise(setImmediate)
 
-test("a result that is refused again and again is failed with the error, is asked for less and less often, and shows when it may be seen", () =>
+test("a result that is refused repeatedly fails with the error, is requested less and less often, and is shown once permitted", () =>
     withWaits(async (waits) => {
         const state = refusedState()
         const backend = { _line: 1, _isLive: true, _account: "ada", _changes: { add: () => () => {} }, client: { actor: () => ({ state: () => state }) } }
@@ -278,7 +278,7 @@ test("a result that is refused again and again is failed with the error, is aske
     }))
 
 for (const stream of ["roster", "events"]) {
-    test(`a room whose ${stream} are refused again and again says why, and is joined less and less often`, () =>
+    test(`a room whose ${stream} are refused repeatedly reports the reason, and is joined less and less often`, () =>
         withWaits(async (waits) => {
             const state = refusedState()
             const shown = Object.assign(refusedState(), { error: undefined, value: { members: {} } })
@@ -294,7 +294,7 @@ for (const stream of ["roster", "events"]) {
             backend.client = { actor: () => ({ call, state: () => (stream === "roster" ? state : shown), events: () => events }) }
             if (stream === "events") room.subscribe("at", () => {})
             const joins = () => called.filter(([name]) => name === "join").length
-            // What it shows is sent each time, and counts for nothing.
+            // Its presence is sent each time and does not count.
             for (let count = 0; joins() < 12; await turn()) if (joins() > count) room.set({ v: (count = joins()) })
             assert.equal(room.status.getSnapshot().error, state.error)
             grow(waits.slice(0, 8))
@@ -303,7 +303,7 @@ for (const stream of ["roster", "events"]) {
         }))
 }
 
-test("of the memberships that a server names a client keeps the newest 64, each of 256 characters at most", async () => {
+test("a client retains the newest 64 memberships of a roster, each of at most 256 characters", async () => {
     let joins = 0
     const stays = [...Array.from({ length: 100 }, (_, number) => `s${number}`), "s99", "x".repeat(257)]
     const { room } = roomOver((target) => {
@@ -316,7 +316,7 @@ test("of the memberships that a server names a client keeps the newest 64, each 
     assert.deepEqual([...(await room._joined)._sessions], stays.slice(36, 100))
 })
 
-test("events that arrive while earlier ones are requested do not pile up: they are requested once more", async () => {
+test("events that arrive during a request for earlier ones do not accumulate: they are requested once more", async () => {
     const [requests, taken] = [[], []]
     let came
     const events = { status: { subscribe: () => () => {}, getSnapshot: () => ({ phase: "live" }) }, subscribe: (listener) => ((came = listener), () => {}) }
@@ -334,7 +334,7 @@ test("events that arrive while earlier ones are requested do not pile up: they a
     assert.ok(joined._incoming.length <= 256, String(joined._incoming.length))
     requests.shift()([])
     while (!requests.length) await turn()
-    // The room has kept these.
+    // The room has retained these.
     requests.shift()(Array.from({ length: 1000 }, (_, index) => event(9_001 + index)))
     while (joined._isTaking) await turn()
     assert.deepEqual(taken, Array.from({ length: 1000 }, (_, index) => 9_001 + index))
@@ -342,7 +342,7 @@ test("events that arrive while earlier ones are requested do not pile up: they a
     joined._leave()
 })
 
-test("queries that nobody holds are forgotten", async () => {
+test("unreferenced queries are released", async () => {
     v8.setFlagsFromString("--expose-gc")
     const collect = vm.runInNewContext("gc")
     const collection = new LiveCollection({ _account: "", _json: JSON, _options: {}, _changes: { add() {} } }, "todos")
@@ -351,7 +351,7 @@ test("queries that nobody holds are forgotten", async () => {
         collection.query({ where: { title: String(index) } })
         collection.pages({ where: { title: String(index) } })
     }
-    // What is collected is told some time later.
+    // The garbage collector reports them later.
     for (const end = Date.now() + 20_000; collection._queries.size > 1; await new Promise(setImmediate)) {
         assert.ok(Date.now() < end, collection._queries.size + " queries are known still")
         collect()
@@ -366,7 +366,7 @@ const unreadable = () => {
     throw Object.assign(new Error("half of a surrogate pair"), { code: "invalidArguments" })
 }
 
-test("a presence that the server cannot read keeps nobody out, and the next one is shown", async () => {
+test("a presence that the server cannot decode does not end the membership, and the next one is shown", async () => {
     const answer = (target, [presence]) => {
         if (presence?.v === "bad") unreadable()
         return { token: "t", session: "s", events: { epoch: "e", last: 0 } }
@@ -386,7 +386,7 @@ test("a presence that the server cannot read keeps nobody out, and the next one 
     ])
 })
 
-test("a room that could not be joined is left at once, whatever the reason", async () => {
+test("a room that could not be joined can be left at once, whatever the reason", async () => {
     for (const code of ["invalidArguments", "actorNotFound", "unauthorized"]) {
         const { room, called } = roomOver(() => {
             throw Object.assign(new Error(), { code })
@@ -399,7 +399,7 @@ test("a room that could not be joined is left at once, whatever the reason", asy
     }
 })
 
-test("what somebody publishes is what it was then, and goes out as nobody else", async () => {
+test("a published event has its value at the time of the call, and is sent only by its account", async () => {
     let release
     const gate = new Promise((resolve) => (release = resolve))
     const published = []
@@ -419,13 +419,13 @@ test("what somebody publishes is what it was then, and goes out as nobody else",
     backend._account = "bob"
     results.push(codeOf(room.publish("say", { x: 4 })))
     release()
-    // The first was sent already.
+    // The first event was sent already.
     assert.deepEqual(await Promise.all(results), ["done", "unauthenticated", "unauthenticated", "done"])
     assert.deepEqual(published, [{ x: 1 }, { x: 4 }])
     assert.equal(room._publishing, 0)
 })
 
-withGuests("who signs out has published before what he wanted to", async (make) => {
+withGuests("events are published before a sign-out completes", async (make) => {
     const [ada, bob] = [await make(), await make()]
     const theirs = bob.room("chat-lobby")
     const heard = []
@@ -437,7 +437,7 @@ withGuests("who signs out has published before what he wanted to", async (make) 
     assert.deepEqual(new Set(await Promise.all(results)), new Set(["done"]))
 })
 
-test("what cannot be written as JSON is refused by a promise, and exact numbers are written and kept", async () => {
+test("a value without a JSON form rejects the promise, and exact numbers are written and persisted", async () => {
     const kept = []
     const pending = { claim: async () => true, add: async (write) => void kept.push(structuredClone(write)) }
     const collectionOf = (options, _json) =>
@@ -451,7 +451,7 @@ test("what cannot be written as JSON is refused by a promise, and exact numbers 
     assert.match(kept[0].json, /"n":1152921504606846976,"number":12345678901234567890/)
 })
 
-test("pages grow to what the server shows at most, and no further", () => {
+test("pages grow up to the maximum of the server", () => {
     const backend = { _account: "", _line: 1, _isLive: false }
     const query = new LiveQuery({ _backend: backend, _pending: [] }, { conditions: [], order: [], limit: 9_990 })
     for (const limit of [10_000, 10_000]) {

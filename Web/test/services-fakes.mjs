@@ -1,4 +1,4 @@
-// What keeps sessions and writes, in memory.
+// Storage of sessions and writes in memory.
 
 export class MemoryStorage {
     all = new Map()
@@ -18,7 +18,7 @@ export class MemoryStorage {
     }
 }
 
-/** What several tabs share; each has a `tab()`. By itself it is the only one. */
+/** The storage that several tabs share; each has a `tab()`. Without one it is the only tab. */
 export class MemoryPending {
     writes = new Map()
     owners = new Map()
@@ -33,7 +33,7 @@ export class MemoryPending {
     changed() {
         for (const listener of [...this.shared.listeners]) listener()
     }
-    /** Resolves when the condition is met. */
+    /** Resolves when the condition holds. */
     until(condition) {
         return new Promise((resolve) => {
             const check = () => {
@@ -72,7 +72,7 @@ export class MemoryPending {
     }
 }
 
-/** Web Locks that are waited for or stolen, which tabs need that share a session: Node has none. */
+/** Web Locks with waiting and stealing, for tabs that share a session; Node has none. */
 export class MemoryLocks {
     holders = new Map()
     waiting = []
@@ -110,7 +110,7 @@ export class MemoryLocks {
     }
 }
 
-/** A window that is told what happens to its page; `body` runs with its listeners as the global ones. */
+/** A window that dispatches page events; `body` runs with its listeners as the global ones. */
 export async function withPage(body) {
     const page = new EventTarget()
     const names = ["addEventListener", "removeEventListener"]

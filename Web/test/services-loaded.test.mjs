@@ -1,4 +1,4 @@
-// The files that trebuchet-services.js loads when it needs them, where they are not to be had at first.
+// The files that trebuchet-services.js loads on demand, when they are not available at first.
 import assert from "node:assert/strict"
 import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -24,7 +24,7 @@ async function withReportedErrors(body) {
     }
 }
 
-/** Calls `body` with the client from a temporary folder with trebuchet.js and trebuchet-services.js only, and a function that copies another script there. */
+/** Calls `body` with the client from a temporary folder with only trebuchet.js and trebuchet-services.js, and a function that copies another script there. */
 async function withFolder(body) {
     const folder = await mkdtemp(join(tmpdir(), "services-loaded-"))
     const copyScript = (name) => copyFile(new URL("../dist/" + name, import.meta.url), join(folder, name))
@@ -38,7 +38,7 @@ async function withFolder(body) {
     }
 }
 
-withDaemon("a room whose file cannot be loaded says so, and is joined and left once it can be", (make, daemon) =>
+withDaemon("a room whose file cannot be loaded reports that, and is joined and left once it can be", (make, daemon) =>
     withFolder(async ({ services }, copyScript) => {
         const app = services(daemon.url, { WebSocket, initialDelay: 5, maximumDelay: 100, pending: null })
         try {
@@ -69,7 +69,7 @@ withDaemon("a room whose file cannot be loaded says so, and is joined and left o
     })
 )
 
-withDaemon("a write is kept before the file that sends it can be loaded, and is sent once it can be", (make, daemon) =>
+withDaemon("a write is persisted before the file that sends it can be loaded, and is sent once it can be", (make, daemon) =>
     withFolder(async ({ services }, copyScript) => {
         const kept = new MemoryPending()
         const app = services(daemon.url, { WebSocket, initialDelay: 5, maximumDelay: 100, pending: kept })
@@ -86,10 +86,10 @@ withDaemon("a write is kept before the file that sends it can be loaded, and is 
     })
 )
 
-withDaemon("files that could not be had, which the page remembers, are loaded once they can be", (make, daemon) =>
+withDaemon("files whose failed import the page remembers are loaded once they are available", (make, daemon) =>
     withReportedErrors((reported) =>
         withFolder(async ({ services, pendingStore }, copyScript, folder) => {
-            // What has thrown once throws for good, as in many browsers what was not there once.
+            // A failed import fails permanently, as in many browsers.
             const names = ["trebuchet-rooms.js", "trebuchet-writes.js", "trebuchet-offline.js"]
             for (const name of names) await writeFile(join(folder, name), `throw new Error("no ${name}")`)
             const app = services(daemon.url, { WebSocket, initialDelay: 5, maximumDelay: 100, pending: null })
@@ -115,7 +115,7 @@ withDaemon("files that could not be had, which the page remembers, are loaded on
     )
 )
 
-withDaemon("files of another version say so, and do nothing", (make, daemon) =>
+withDaemon("files of another version report that, and do nothing", (make, daemon) =>
     withReportedErrors((reported) =>
         withFolder(async ({ services }, copyScript, folder) => {
             const version = /"([0-9a-f]{8})"/.exec(await readFile(join(folder, "trebuchet-services.js"), "utf8"))[1]
@@ -142,13 +142,13 @@ withDaemon("files of another version say so, and do nothing", (make, daemon) =>
     )
 )
 
-test("a store is closed without the file that it is kept by", () =>
+test("a store is closed without the file that implements it", () =>
     withFolder(async ({ pendingStore }) => {
         assert.equal(pendingStore("app", {}, {}).close(), undefined)
     })
 )
 
-test("what should be kept by a file that cannot be loaded is refused, and kept once it can be", () =>
+test("a write is refused while the file that persists it cannot be loaded, and persisted once it can be", () =>
     withFolder(async ({ pendingStore }, copyScript) => {
         const request = (result) => {
             const made = { result }
@@ -163,7 +163,7 @@ test("what should be kept by a file that cannot be loaded is refused, and kept o
     })
 )
 
-test("what a tab that is gone has left is taken over in its order, once, and of nobody who is there", async () => {
+test("pending writes of a closed tab are adopted in order, once, and never from a live tab", async () => {
     const shared = new MemoryPending()
     const mine = shared.tab()
     await shared.tab().claim("there")
@@ -181,11 +181,11 @@ test("what a tab that is gone has left is taken over in its order, once, and of 
     await adopt(backend, mine)
     assert.deepEqual(taken, [["todos", "ada", [["gone", 1, true], ["gone", 2, true]]]])
     assert.deepEqual([...backend._mine], ["mine", "gone"])
-    // Another user's are left to who is signed in as him.
+    // Writes of another user wait for that user's sign-in.
     assert.equal(await shared.tab().claim("his"), true)
 })
 
-test("what could not be read once is taken over with the next look", async () => {
+test("pending writes that could not be read are adopted at the next attempt", async () => {
     const mine = new MemoryPending().tab()
     const numbers = exact.parse("[12345678901234567890]")
     await mine.add({ secret: "gone", number: 1, account: "", collection: "todos", commands: [], json: exact.stringify(numbers), time: 1 })
@@ -199,7 +199,7 @@ test("what could not be read once is taken over with the next look", async () =>
     assert.deepEqual(taken, [numbers])
 })
 
-test("a value has no members besides those that all know: in the services' bundle, where it is extended, others have short names too", () => {
+test("a value has only members known to all bundles: the services' bundle, which extends it, has other short names", () => {
     assert.deepEqual(Object.keys(new Value(1)).sort(), ["getServerSnapshot", "getSnapshot", "set", "subscribe"])
     assert.deepEqual(Object.getOwnPropertyNames(Value.prototype), ["constructor"])
 })

@@ -1,4 +1,4 @@
-// Writes that are kept: IndexedDB and Web Locks, as far as they are used, in memory.
+// Persisted writes, with the used parts of IndexedDB and Web Locks in memory.
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { openStore } from "../.build/services/trebuchet-offline.js"
@@ -16,7 +16,7 @@ const later = (request, name, result) => {
 class FakeDatabase {
     tables = new Map()
     isFull = false
-    /** Those that are open. */
+    /** The open databases. */
     connections = new Set()
 
     open() {
@@ -73,7 +73,7 @@ class FakeLocks {
 
 const write = (secret, number) => ({ secret, number, collection: "todos", account: "ada", commands: [], time: 1 })
 
-test("writes are there until they are removed, and what cannot be written is told", async () => {
+test("writes are stored until they are removed, and a failed write is reported", async () => {
     const database = new FakeDatabase()
     const store = pendingStore("app", database, new FakeLocks())
     await Promise.all([store.add(write("a", 1)), store.add(write("a", 2)), store.add(write("b", 1))])
@@ -86,7 +86,7 @@ test("writes are there until they are removed, and what cannot be written is tol
     assert.deepEqual(await pendingStore("app", database, new FakeLocks()).all(), [write("a", 2), write("b", 1)])
 })
 
-test("a secret is one tab's, until that is gone", async () => {
+test("a secret belongs to one tab until that tab is closed", async () => {
     const [database, locks] = [new FakeDatabase(), new FakeLocks()]
     const [one, other] = [pendingStore("app", database, locks), pendingStore("app", database, locks)]
     assert.deepEqual(await Promise.all([one.claim("a"), other.claim("a"), other.claim("b")]), [true, false, true])
@@ -96,12 +96,12 @@ test("a secret is one tab's, until that is gone", async () => {
     assert.equal(await other.claim("a"), true)
 })
 
-test("without IndexedDB and Web Locks nothing is kept", () => {
+test("without IndexedDB and Web Locks nothing is persisted", () => {
     assert.equal(pendingStore("app", undefined, new FakeLocks()), undefined)
     assert.equal(pendingStore("app", new FakeDatabase(), undefined), undefined)
 })
 
-test("a lock that comes when all is closed is given back", async () => {
+test("a lock that is granted after the end is released", async () => {
     const [database, locks] = [new FakeDatabase(), new FakeLocks()]
     const first = pendingStore("app", database, locks)
     const late = first.claim("s1")
@@ -111,7 +111,7 @@ test("a lock that comes when all is closed is given back", async () => {
     assert.equal(await pendingStore("app", database, locks).claim("s1"), true)
 })
 
-test("a database that could not be opened, or was closed by the browser, is opened anew", async () => {
+test("a database that could not be opened, or was closed by the browser, is opened again", async () => {
     const database = new FakeDatabase()
     const { open } = FakeDatabase.prototype
     let [tries, opened] = [0, undefined]
@@ -132,7 +132,7 @@ test("a database that could not be opened, or was closed by the browser, is open
     assert.equal(tries, 3)
 })
 
-test("a database that is closed and has not told it is opened anew", async () => {
+test("a database that closed without an event is opened again", async () => {
     const database = new FakeDatabase()
     const store = pendingStore("app", database, new FakeLocks())
     await store.add(write("a", 1))
@@ -140,7 +140,7 @@ test("a database that is closed and has not told it is opened anew", async () =>
     assert.deepEqual(await store.all(), [write("a", 1)])
 })
 
-test("what is written as the store is closed is kept, and leaves nothing open", async () => {
+test("a write during the end of the store is persisted, and leaves no open database", async () => {
     const database = new FakeDatabase()
     const store = pendingStore("app", database, new FakeLocks())
     await store.all()
@@ -151,7 +151,7 @@ test("what is written as the store is closed is kept, and leaves nothing open", 
     assert.deepEqual(await pendingStore("app", database, new FakeLocks()).all(), [write("a", 1)])
 })
 
-/** As a browser has it: who deletes or changes the schema waits until all others have closed theirs, and so do those who come later. */
+/** As in a browser: a deletion or schema change waits until all connections are closed, and later opens wait for it. */
 class VersionedDatabase extends FakeDatabase {
     version = 1
     opened = []
@@ -166,14 +166,14 @@ class VersionedDatabase extends FakeDatabase {
         this.opened.push(request)
         return request
     }
-    /** True when nothing holds it up. */
+    /** True when nothing blocks it. */
     change() {
         for (const { result } of this.opened) if (this.connections.has(result)) result.onversionchange?.()
         return this.connections.size === 0
     }
 }
 
-test("another tab deletes the database, or makes it a newer version, and waits for nobody", async () => {
+test("another tab can delete the database, or upgrade it, without waiting", async () => {
     const database = new VersionedDatabase()
     const store = pendingStore("app", database, new FakeLocks())
     await store.add(write("a", 1))
@@ -197,7 +197,7 @@ async function withShortTimeouts(body) {
     }
 }
 
-test("a database that is held up by another tab is an error in time, and is opened when it can be", () =>
+test("a database that another tab blocks is an error after a timeout, and is opened once it can be", () =>
     withShortTimeouts(async () => {
         const database = new FakeDatabase()
         const { open } = database
@@ -209,7 +209,7 @@ test("a database that is held up by another tab is an error in time, and is open
         const blocked = store.all()
         request.onblocked()
         await assert.rejects(blocked, { code: "timeout", message: "database 'app' is open in another tab as an older version: close that tab" })
-        // What comes late is closed, so that it holds up nobody.
+        // A late connection is closed, so that it blocks no other tab.
         let closed = 0
         for (const each of [...requests, request]) {
             each.result = { close: () => closed++ }
@@ -219,13 +219,13 @@ test("a database that is held up by another tab is an error in time, and is open
         database.open = open
         await store.add(write("a", 1))
         assert.deepEqual(await store.all(), [write("a", 1)])
-        // A transaction that has no end.
+        // A transaction that never ends.
         database.begin = () => ({ objectStore: () => ({ put() {}, getAll: () => ({}) }), commit: () => {} })
         await assert.rejects(store.add(write("a", 2)), { code: "timeout" })
         await assert.rejects(store.all(), { code: "timeout" })
     }))
 
-test("a page that stops running leaves no database open and no transaction without its end", () =>
+test("a suspended page leaves no open database and no unfinished transaction", () =>
     withPage(async (tell) => {
         const database = new FakeDatabase()
         const store = openStore("app", database, new FakeLocks())

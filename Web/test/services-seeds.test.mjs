@@ -1,4 +1,4 @@
-// Tabs that write, publish, lose their connections and are closed, while the program is killed: SEEDS (1-3) says with which random numbers.
+// Tabs that write, publish, lose their connections and are closed, while the program is killed. SEEDS (1-3) selects the random numbers.
 import assert from "node:assert/strict"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -28,7 +28,7 @@ Object.defineProperty(globalThis, "navigator", { value: { locks: new MemoryLocks
 const turn = () => new Promise(setImmediate)
 
 for (let seed = first; seed <= (last ?? first); seed++) {
-    test(`nothing is lost, doubled or in another order, seed ${seed}`, limits, async () => {
+    test(`nothing is lost, duplicated or reordered, seed ${seed}`, limits, async () => {
         const random = randomOf(seed)
         const folder = await mkdtemp(join(tmpdir(), "trebuchet-web-"))
         const data = ["--data", join(folder, "state.db")]
@@ -76,7 +76,7 @@ for (let seed = first; seed <= (last ?? first); seed++) {
                     }
                 } else if (kind < 34) tab.app.client.reconnect()
                 else if (kind < 37) {
-                    // What it has not kept yet would be lost with it.
+                    // An unpersisted write would be lost with the tab.
                     await turn()
                     await turn()
                     tab.app.close()
@@ -88,7 +88,7 @@ for (let seed = first; seed <= (last ?? first); seed++) {
                 }
                 if (random(3)) for (let turns = random(30); turns > 0; turns--) await turn()
             }
-            // Tabs look for what others have left when they connect.
+            // Tabs adopt the writes of closed tabs when they connect.
             for (const { browser } of tabs) {
                 while (browser.pending.writes.size) {
                     for (const { app } of tabs) {

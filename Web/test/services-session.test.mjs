@@ -1,10 +1,10 @@
-// A session by itself: tabs that share it, and a storage that is full. The server is the test.
+// A session alone: tabs that share it, and a storage that is full. The server is the test.
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { Session } from "../.build/services/auth.js"
 import { MemoryLocks, MemoryStorage, withPage } from "./services-fakes.mjs"
 
-/** A server that gives tokens, each for one renewal; its answers to renewals wait for `open()`. */
+/** A server that issues tokens, each for one renewal; its responses to renewals wait for `open()`. */
 class Server {
     last = 0
     good = new Map()
@@ -60,7 +60,7 @@ async function withLocks(locks, body) {
 
 for (const locks of [undefined, new MemoryLocks()]) {
     const how = locks ? "with locks" : "without locks"
-    test(`a renewal leaves the session of who has signed in meanwhile in another tab, ${how}`, () =>
+    test(`a renewal does not replace the session of a user that has signed in meanwhile in another tab, ${how}`, () =>
         withLocks(locks, async () => {
             const [server, storage] = [new Server(), new MemoryStorage()]
             const [one, other] = [server.tab(storage), server.tab(storage)]
@@ -79,7 +79,7 @@ for (const locks of [undefined, new MemoryLocks()]) {
             assert.equal(userIn(storage), "y")
         }))
 
-    test(`a renewal brings nobody back who has signed out meanwhile in another tab, ${how}`, () =>
+    test(`a renewal does not sign in a user that has signed out meanwhile in another tab, ${how}`, () =>
         withLocks(locks, async () => {
             const [server, storage] = [new Server(), new MemoryStorage()]
             await server.tab(storage).signInWithToken("x")
@@ -98,7 +98,7 @@ for (const locks of [undefined, new MemoryLocks()]) {
         }))
 }
 
-test("who signs out ends nothing of who has signed in meanwhile in another tab", async () => {
+test("a sign-out does not end the session of a user that has signed in meanwhile in another tab", async () => {
     const [server, storage] = [new Server(), new MemoryStorage()]
     const [one, other] = [server.tab(storage), server.tab(storage)]
     await one.signInWithToken("x")
@@ -110,7 +110,7 @@ test("who signs out ends nothing of who has signed in meanwhile in another tab",
     assert.equal(nameOf(one), "y")
 })
 
-/** Calls `body` with a storage that takes nothing while it is full, and what has been told as an uncaught error. */
+/** Calls `body` with a storage that fails while it is full, and the reported uncaught errors. */
 async function withFull(body) {
     const [storage, told, before] = [new MemoryStorage(), [], globalThis.reportError]
     globalThis.reportError = (error) => told.push(error.message)
@@ -126,7 +126,7 @@ async function withFull(body) {
     }
 }
 
-test("a session that the storage does not take goes on, and is stored when it can be", () =>
+test("a session that the storage refuses continues, and is stored once it can be", () =>
     withFull(async (storage, told) => {
         const server = new Server()
         const tab = server.tab(storage)
@@ -144,7 +144,7 @@ test("a session that the storage does not take goes on, and is stored when it ca
         assert.equal(userIn(storage), "x")
     }))
 
-test("what another tab has stored meanwhile is newer than what could not be stored", () =>
+test("a session that another tab has stored meanwhile replaces one that could not be stored", () =>
     withFull(async (storage) => {
         const server = new Server()
         const [one, other] = [server.tab(storage), server.tab(storage)]
@@ -159,7 +159,7 @@ test("what another tab has stored meanwhile is newer than what could not be stor
         assert.equal(nameOf(one), "y")
     }))
 
-test("a sign-in that the storage does not take is one all the same, until the sign-out", () =>
+test("a sign-in that the storage refuses is valid until the sign-out", () =>
     withFull(async (storage) => {
         const tab = new Server().tab(storage)
         storage.isFull = true
@@ -171,7 +171,7 @@ test("a sign-in that the storage does not take is one all the same, until the si
         assert.equal(storage.all.size, 0)
     }))
 
-test("a tab is who has signed in in another one, from the next connection on", async () => {
+test("a tab follows the sign-in of another tab, from the next connection on", async () => {
     const [server, storage] = [new Server(), new MemoryStorage()]
     const [one, other] = [server.tab(storage), server.tab(storage)]
     await one.signInWithToken("x")
@@ -184,14 +184,14 @@ test("a tab is who has signed in in another one, from the next connection on", a
     await one._token()
     assert.equal(nameOf(one), "y")
     assert.equal(userIn(storage), "y")
-    // All is cleared: no key.
+    // The storage is cleared: no key.
     storage.all.clear()
     one._look({ key: null })
     assert.equal(await one._token(), undefined)
     assert.equal(nameOf(one), undefined)
 })
 
-test("who signs out in a tab that shows somebody else than the storage ends nothing of that one", async () => {
+test("a sign-out in a tab with another user than the storage does not end the stored session", async () => {
     const [server, storage] = [new Server(), new MemoryStorage()]
     const [one, other] = [server.tab(storage), server.tab(storage)]
     await one.signInWithToken("x")
@@ -203,7 +203,7 @@ test("who signs out in a tab that shows somebody else than the storage ends noth
     assert.equal(nameOf(one), "y")
 })
 
-test("a storage that may not be read keeps nothing, and ends nothing", () =>
+test("a storage that cannot be read stores nothing, and ends nothing", () =>
     withFull(async (storage) => {
         storage.isFull = true
         storage.getItem = () => {
@@ -215,7 +215,7 @@ test("a storage that may not be read keeps nothing, and ends nothing", () =>
         assert.equal((await tab.refresh()).id, "x")
     }))
 
-test("two attempts that ask for a token at once have the same one", async () => {
+test("two concurrent requests for a token get the same one", async () => {
     const server = new Server()
     const tab = server.tab(new MemoryStorage())
     await tab.signInWithToken("x")
@@ -223,7 +223,7 @@ test("two attempts that ask for a token at once have the same one", async () => 
     assert.equal(server.asked, 0)
 })
 
-test("what is no session in the storage is none", async () => {
+test("invalid data in the storage is not a session", async () => {
     for (const text of ["{not json", "{}", "null", "5", '{"token":5,"user":{"id":"x"}}', '{"token":"x","user":{}}', '{"token":"x"}']) {
         const [server, storage] = [new Server(), new MemoryStorage()]
         storage.setItem("key", text)
@@ -236,7 +236,7 @@ test("what is no session in the storage is none", async () => {
     }
 })
 
-test("who signs out where the app has cleared the storage before is signed out, and his session is ended", async () => {
+test("a sign-out after the app has cleared the storage ends the session", async () => {
     const [server, storage] = [new Server(), new MemoryStorage()]
     const tab = server.tab(storage)
     await tab.signInWithToken("x")
@@ -244,7 +244,7 @@ test("who signs out where the app has cleared the storage before is signed out, 
     await tab.signOut()
     assert.equal(tab.getSnapshot().phase, "signedOut")
     assert.deepEqual(server.ended, ["x"])
-    // Also one that was there before a reload.
+    // Also a session from before a reload.
     await server.tab(storage).signInWithToken("y")
     const next = server.tab(storage)
     storage.all.clear()
@@ -253,7 +253,7 @@ test("who signs out where the app has cleared the storage before is signed out, 
     assert.deepEqual(server.ended, ["x", "y"])
 })
 
-test("who signs out where the storage keeps the session all the same is not signed in again", () =>
+test("after a sign-out that the storage does not record, the user is not signed in again", () =>
     withFull(async (storage) => {
         const [server, { removeItem }] = [new Server(), storage]
         const tab = server.tab(storage)
@@ -280,13 +280,13 @@ function withFastTimers(body) {
     return body(waits).finally(() => (globalThis.setTimeout = before))
 }
 
-test("a tab that stands still with the session's lock holds up no other one, and ends nothing when it goes on", () =>
+test("a suspended tab with the session's lock does not block other tabs, and ends nothing when it resumes", () =>
     withLocks(new MemoryLocks(), () =>
         withFastTimers(async (waits) => {
             const [server, storage] = [new Server(), new MemoryStorage()]
             await server.tab(storage).signInWithToken("x")
             const [frozen, other] = [server.tab(storage), server.tab(storage)]
-            // Its renewal is under way, and has no answer for as long as it stands still.
+            // Its renewal has no response while the tab is suspended.
             server.close()
             const renewed = frozen.refresh()
             await turns()
@@ -297,7 +297,7 @@ test("a tab that stands still with the session's lock holds up no other one, and
             assert.equal((await other.refresh()).id, "y")
             const newest = JSON.parse(storage.getItem("key")).token
             open()
-            // It notices that the session is another one, and is that.
+            // It detects the new session, and uses it.
             assert.equal((await renewed).id, "y")
             assert.ok(!server.good.has(newest), "it has renewed the newest one")
             assert.equal(server.good.get(JSON.parse(storage.getItem("key")).token), "y")
@@ -306,7 +306,7 @@ test("a tab that stands still with the session's lock holds up no other one, and
         })
     ))
 
-test("a page that stops running gives the session's lock back before", () =>
+test("a page that is being suspended releases the session's lock first", () =>
     withPage((tell) =>
         withLocks(new MemoryLocks(), async () => {
             for (const [type, more] of [["freeze"], ["pagehide", { persisted: true }]]) {
@@ -331,7 +331,7 @@ test("a page that stops running gives the session's lock back before", () =>
         })
     ))
 
-test("a page that runs again is who has signed in meanwhile in another one, of which it was not told", () =>
+test("a resumed page uses the session of another tab's sign-in, of which it received no event", () =>
     withPage(async (tell) => {
         for (const type of ["pageshow", "resume"]) {
             const [server, storage] = [new Server(), new MemoryStorage()]
@@ -349,7 +349,7 @@ test("a page that runs again is who has signed in meanwhile in another one, of w
         }
     }))
 
-test("where locks are refused a session is kept all the same", () =>
+test("where locks are refused a session is stored nevertheless", () =>
     withLocks({ request: () => Promise.reject(new DOMException("no", "SecurityError")) }, async () => {
         const tab = new Server().tab(new MemoryStorage())
         assert.equal((await tab.signInWithToken("x")).id, "x")

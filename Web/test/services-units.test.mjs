@@ -1,23 +1,23 @@
-// The pure parts of the services: what is shown of writes that wait, their queue, the order of values, positions and events.
+// The pure parts of the services: shown pending writes, their queue, the order of values, positions and events.
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { Backend } from "../.build/services/backend.js"
 import { commands, perform } from "../.build/services/commands.js"
 import { exact } from "../dist/trebuchet-exact.js"
-import { Cursor } from "../.build/services/event-cursor.js"
+import { EventCursor } from "../.build/services/event-cursor.js"
 import { overlay, Uncertain } from "../.build/services/overlay.js"
 import { PendingWrites } from "../.build/services/pending-writes.js"
-import { Position } from "../.build/services/result-position.js"
+import { ResultPosition } from "../.build/services/result-position.js"
 import { matches, precedes, wireQuery } from "../.build/services/queries.js"
 import { sentenceOf } from "../.build/services/error-messages.js"
 import { batchOf, settleOne } from "../.build/services/write-sender.js"
 import { delayAfter, pauseAfter, reasonOf, wait } from "../.build/services/rejections.js"
-import { comparePlaces, copied, isSame, merged } from "../.build/services/values.js"
+import { comparePositions, copied, isSame, merged } from "../.build/services/values.js"
 
 const document = (id, fields = {}, more = {}) => ({ id, fields: { id, ...fields }, created: 1, revision: 1, createdAt: 5, updatedAt: 5, ...more })
 const { create, update, merge, increment, link, unlink, expire, delete: remove, check } = commands((command) => command)
 
-test("commands go over the wire as the protocol has them", () => {
+test("commands are encoded as in the protocol", () => {
     for (const [command, wire] of [
         [create({ id: 1, title: "Milk" }, { expiresIn: 60 }), { create: { id: "1", fields: { id: 1, title: "Milk" }, expiresIn: 60 } }],
         [update(1, { title: null }, { ifRevision: 7 }), { update: { id: "1", fields: { title: null }, ifRevision: 7 } }],
@@ -32,7 +32,7 @@ test("commands go over the wire as the protocol has them", () => {
     }
 })
 
-test("a command does to a document what the server does", () => {
+test("a command changes a document as at the server", () => {
     const a = document("a", { n: 1, tags: ["x", { y: 1 }], place: { shelf: 2, row: 1 }, gone: 1 })
     const cases = [
         [create({ id: "a" }), a, "refused"],
@@ -77,18 +77,18 @@ test("a command does to a document what the server does", () => {
     assert.equal({}.polluted, undefined)
 })
 
-test("values are in the order of the server", () => {
+test("values have the order of the server", () => {
     const inOrder = [null, false, true, -1, 0, 0.5, 10, "", "a", "ab", "b", "z", "é", "\uffee", "😀", [], {}]
     for (const [index, one] of inOrder.entries()) {
         for (const [other, two] of inOrder.entries()) {
-            assert.equal(Math.sign(comparePlaces(one, two)), Math.sign(index - other), JSON.stringify([one, two]))
+            assert.equal(Math.sign(comparePositions(one, two)), Math.sign(index - other), JSON.stringify([one, two]))
         }
     }
-    assert.equal(comparePlaces([1], [2]), 0)
-    assert.equal(comparePlaces(undefined, null), 0)
+    assert.equal(comparePositions([1], [2]), 0)
+    assert.equal(comparePositions(undefined, null), 0)
 })
 
-test("conditions hold where the server's do", () => {
+test("conditions have the results of the server", () => {
     const a = document("a", { n: 3, text: "Berlin", tags: ["x", 1], "a.b": 1, address: { city: "Bonn" } }, { creator: "ada" })
     for (const [where, holds] of [
         [{}, true],
@@ -132,7 +132,7 @@ const ids = (documents) => documents.map(({ id }) => id).join("")
 const rows = (...names) => names.map((id) => document(id, { place: id }))
 const write = (number, commands, more) => ({ secret: "s", number, commands: [commands].flat(), time: 9, ...more })
 
-test("writes show over a result that stays as it was, until it shows them itself", () => {
+test("writes are shown over an unchanged result until the result includes them", () => {
     const result = { revision: 5, hasMore: false, documents: rows("b", "d") }
     const query = wireQuery({ order: "place" })
     for (const [writes, seen, shown, options] of [
@@ -154,16 +154,16 @@ test("writes show over a result that stays as it was, until it shows them itself
         assert.equal(ids(overlay(result, wireQuery({ order: "place", ...options }), writes, seen)), shown, JSON.stringify(writes))
         assert.deepEqual(result, before)
     }
-    // Behind the last of a result that goes on, and before the first of one that begins behind a place, others may stand.
+    // Documents may precede the first of a page with a cursor, and follow the last of a truncated result.
     assert.equal(ids(overlay({ ...result, hasMore: true }, query, [write(1, create({ id: "e", place: "e" }))], 5)), "bd")
     assert.equal(ids(overlay(result, wireQuery({ order: "place", after: "cursor" }), [write(1, create({ id: "a", place: "a" })), write(2, create({ id: "c", place: "c" }))], 5)), "bcd")
-    // Nothing to do: the same array.
+    // Without changes it is the same array.
     assert.equal(overlay(result, query, [], 5), result.documents)
-    // Equal places: what was created here stands behind.
+    // Equal sort keys: documents created here come last.
     assert.equal(ids(overlay(result, wireQuery({}), [write(1, create({ id: "a" })), write(2, create({ id: "0" }))], 5)), "bda0")
 })
 
-test("an increment that was sent is not shown twice when the result comes before the answer", () => {
+test("a sent increment is not shown twice when the result arrives before the response", () => {
     const uncertain = new Uncertain()
     const sent = write(1, increment("a", "n"), { wasSent: true })
     const before = { revision: 5, hasMore: false, documents: [document("a", { n: 1 })] }
@@ -172,14 +172,14 @@ test("an increment that was sent is not shown twice when the result comes before
     assert.equal(shown(before, [sent], 5), 2)
     uncertain._keep(before, 5, [sent])
     assert.equal(shown(after, [sent], 6), 2)
-    // One more, that is not sent, counts.
+    // An additional, unsent increment counts.
     assert.equal(shown(after, [sent, write(2, increment("a", "n"))], 6), 3)
     sent.revision = 6
     uncertain._forget([sent])
     assert.equal(shown(after, [sent], 6), 2)
 })
 
-test("what waits is sent in order, so much at once, each until it is answered", () => {
+test("pending writes are sent in order, in batches, each until it is answered", () => {
     const writes = new PendingWrites("mine")
     const all = Array.from({ length: 40 }, () => writes._add([check("a")], 0))
     assert.deepEqual(all.map(({ number }) => number), Array.from({ length: 40 }, (_, index) => index + 1))
@@ -196,10 +196,10 @@ test("what waits is sent in order, so much at once, each until it is answered", 
     writes._forget(1)
     assert.deepEqual(writes._all.slice(0, 2), [all[1], all[3]])
     all[3].isBeingStored = false
-    // Nothing that waits is forgotten, also where no result is to show it.
+    // No pending write is dropped, even without a result that shows it.
     writes._forget(Infinity)
     assert.deepEqual([writes._all.length, writes._all[0]], [37, all[3]])
-    // Those of a tab that is gone come first, and not together with one's own.
+    // The writes of a closed tab come first, and not in one batch with others.
     writes._all.unshift({ secret: "theirs", number: 7, commands: [], time: 0 }, { secret: "theirs", number: 8, commands: [], time: 0 })
     assert.deepEqual(batchOf(writes).map(({ secret, number }) => secret + number), ["theirs7", "theirs8"])
     const large = new PendingWrites("large")
@@ -211,28 +211,28 @@ test("what waits is sent in order, so much at once, each until it is answered", 
     assert.deepEqual([done._all.length, done._all[0].number], [1000, 4])
 })
 
-test("a position is told of the writes that change nothing in a result", () => {
-    const position = new Position()
+test("a position is updated by writes that do not change a result", () => {
+    const position = new ResultPosition()
     assert.equal(position._seen, -1)
-    position._isTold(3, 8)
+    position._confirm(3, 8)
     assert.equal(position._seen, -1)
     position._shows(2)
     assert.equal(position._seen, 2)
     position._shows(3)
     assert.equal(position._seen, 8)
-    position._isTold(2, 9)
+    position._confirm(2, 9)
     assert.equal(position._seen, 9)
-    position._isTold(10, 12)
-    position._isTold(10, 11)
-    position._isTold(9, 20)
+    position._confirm(10, 12)
+    position._confirm(10, 11)
+    position._confirm(9, 20)
     position._shows(10)
     assert.equal(position._seen, 12)
     position._begin()
     assert.equal(position._seen, 10)
 })
 
-test("events are taken once and in order, and those that are missing are known", () => {
-    const cursor = new Cursor()
+test("events are received once and in order, and missing ones are detected", () => {
+    const cursor = new EventCursor()
     cursor._joined({ epoch: "a", last: 5 })
     for (const [number, isBehind, isTaken, missed] of [
         [5, false, false, 0],
@@ -244,26 +244,26 @@ test("events are taken once and in order, and those that are missing are known",
     }
     cursor._joined({ epoch: "a", last: 20 })
     assert.equal(cursor._last, 8)
-    // The room has moved, and has all that was seen; then it has moved, and lost the last two of that.
+    // The room has moved with all events; then it has moved, and lost the last two.
     cursor._joined({ epoch: "b", last: 20, earlier: [{ epoch: "a", last: 20 }] })
     assert.equal(cursor._last, 8)
     cursor._joined({ epoch: "c", last: 6, earlier: [{ epoch: "a", last: 20 }, { epoch: "b", last: 6 }] })
     assert.equal(cursor._last, 6)
-    // It was restored: of the lives it has the first one, and not the whole of that.
+    // It was restored: of the incarnations it has the first one, incomplete.
     cursor._joined({ epoch: "d", last: 5, earlier: [{ epoch: "a", last: 4 }] })
     assert.equal(cursor._last, 4)
     cursor._joined({ epoch: "e", last: 20 })
     assert.equal(cursor._last, 0)
 })
 
-test("of the earlier incarnations that a server names a cursor keeps the last eight", () => {
-    const cursor = new Cursor()
+test("a cursor retains the last eight earlier incarnations that a server names", () => {
+    const cursor = new EventCursor()
     const earlier = Array.from({ length: 100_000 }, (_, number) => ({ epoch: `e${number}`, last: 5 }))
     cursor._joined({ epoch: "a", last: 5, earlier })
     assert.deepEqual(cursor._earlier, earlier.slice(-8))
 })
 
-test("merge patches do what RFC 7396 says", () => {
+test("merge patches follow RFC 7396", () => {
     for (const [before, patch, after] of [
         [{ a: 1 }, { a: 2 }, { a: 2 }],
         [{ a: 1, b: 1 }, { a: null }, { b: 1 }],
@@ -279,7 +279,7 @@ test("merge patches do what RFC 7396 says", () => {
     }
 })
 
-test("what may pass is repeated after its time, less up to a half, and the rest is for good", (test) => {
+test("a temporary error is repeated after its delay, less up to a half, and other errors are final", (test) => {
     const random = test.mock.method(Math, "random", () => 0)
     const application = (data) => ({ code: "application", data })
     for (const [error, pause] of [
@@ -301,7 +301,7 @@ test("what may pass is repeated after its time, less up to a half, and the rest 
     assert.equal(reasonOf(application({ closed: {} })), "closed")
 })
 
-test("a condition is what JSON makes of it, and none is left out", () => {
+test("a condition has its JSON form, and none is omitted", () => {
     const due = new Date(5000)
     const wire = (where) => JSON.parse(JSON.stringify(wireQuery({ where }))).conditions
     const equal = (value) => [{ field: "due", comparison: "equal", value }]
@@ -315,10 +315,10 @@ test("a condition is what JSON makes of it, and none is left out", () => {
     assert.deepEqual(wireQuery({ where: { due: number } }).conditions, equal(number))
 })
 
-test("numbers that a double cannot hold are numbers", () => {
+test("numbers beyond the precision of a double are numbers", () => {
     const [large, larger] = exact.parse("[12345678901234567890,12345678901234577891]")
     const a = document("a", { n: large })
-    assert.ok(comparePlaces(large, larger) < 0 && comparePlaces(large, 1) > 0 && comparePlaces(large, "") < 0)
+    assert.ok(comparePositions(large, larger) < 0 && comparePositions(large, 1) > 0 && comparePositions(large, "") < 0)
     assert.ok(matches(a, wireQuery({ where: { n: { greater: 5 } } }).conditions))
     assert.equal(perform(update("a", { m: large }), a, 2, 9).fields.m, large)
     assert.equal(perform(create({ id: "b", m: [large] }), undefined, 2, 9).fields.m[0], large)
@@ -326,7 +326,7 @@ test("numbers that a double cannot hold are numbers", () => {
     assert.deepEqual(merged({ a: { b: 1 } }, { a: 5n }), { a: 5n })
 })
 
-test("a copy is what JSON makes of it, and numbers keep their digits", () => {
+test("a copy has the JSON form of its value, and numbers keep their digits", () => {
     const number = exact.parse("[12345678901234567890]")[0]
     const value = { at: new Date(5), all: [{ n: 2n ** 60n }], number, own: { toJSON: () => ({ at: new Date(6) }) } }
     const copy = copied(value)
@@ -335,7 +335,7 @@ test("a copy is what JSON makes of it, and numbers keep their digits", () => {
     assert.equal(copy.number, number)
 })
 
-test("a document that is made here has its creator", () => {
+test("a document created here has its creator", () => {
     const result = { revision: 5, hasMore: false, documents: [] }
     const shown = (where, account) => overlay(result, wireQuery({ where }), [write(1, create({ id: "a" }), { account })], 5).length
     assert.equal(shown({ $creator: "ada" }, "ada"), 1)
@@ -343,7 +343,7 @@ test("a document that is made here has its creator", () => {
     assert.equal(shown({ $creator: null }, ""), 1)
 })
 
-/** Calls `body` with the waits that were asked for; `pass` is what a timer does besides. */
+/** Calls `body` with the requested delays; `pass` runs at each timer. */
 async function withTimers(pass, body) {
     const [waits, before] = [[], globalThis.setTimeout]
     globalThis.setTimeout = (action, milliseconds) => {
@@ -358,14 +358,14 @@ async function withTimers(pass, body) {
     }
 }
 
-test("a wait that is longer than a timer holds is not over at once", () =>
+test("a delay beyond the range of timers does not end at once", () =>
     withTimers(() => {}, async (waits) => {
         await wait(30 * 24 * 3600 * 1000)
         await wait(5)
         assert.deepEqual(waits, [2e9, 5])
     }))
 
-test("who signs out waits 30 s for his writes and 10 s for a connection, also on a hidden page, whose timers are late", async () => {
+test("a sign-out waits 30 s for pending writes and 10 s for a connection, also on a hidden page, whose timers are late", async () => {
     const { now } = Date
     let time = 0
     Date.now = () => time
@@ -381,11 +381,11 @@ test("who signs out waits 30 s for his writes and 10 s for a connection, also on
     }
 })
 
-test("a refusal is a sentence, and one that is not known what the server says", () => {
+test("a refusal has a message, and an unknown one has that of the server", () => {
     assert.equal(sentenceOf({ documentTooLarge: { id: "a", bytes: 7, limit: 5 } }), "document 'a' has 7 bytes; at most 5 are allowed")
     assert.equal(sentenceOf({ invalidDocument: { _0: "it has no fields" } }), "the document cannot be stored: it has no fields")
     assert.equal(sentenceOf({ outdated: {} }), "the write was not applied: newer writes of its client arrived before it")
     assert.equal(sentenceOf({ constructor: { a: 1 } }), 'refused: {"constructor":{"a":1}}')
-    // Of a server that says what makes no sense.
+    // From a server that sends invalid data.
     for (const odd of [{}, { notFound: null }, true, "x", 5, []]) assert.equal(sentenceOf(odd), "refused: " + JSON.stringify(odd))
 })

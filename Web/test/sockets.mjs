@@ -2,7 +2,7 @@ import { createRequire } from "node:module"
 
 const require = createRequire(import.meta.url)
 
-/** A package of Node's, where it is, or where Debian has it. */
+/** A package from Node's search path, or from the folder of Debian. */
 export function debian(name) {
     try {
         return require(name)

@@ -3,7 +3,7 @@ import { test } from "node:test"
 import { actorType, array, date, struct } from "../dist/trebuchet.js"
 import { settle, FakeEnvironment } from "./fakes.mjs"
 
-/** Answers what asks for a stream; gives the request. */
+/** Answers a request for a stream; returns the request. */
 function begin(socket, terms = {}) {
     const [request] = socket.take().filter(({ payload }) => payload.targetIdentifier)
     assert.ok(request, "a stream is asked for")
@@ -28,7 +28,7 @@ async function observing(target = (client) => client.actor("a").state()) {
     return { fake, client, state, seen, end, request }
 }
 
-test("a state is asked for when it is observed, and its values are told", async () => {
+test("a state is requested when it is observed, and listeners receive its values", async () => {
     const { fake, state, seen, request } = await observing()
     assert.deepEqual(request, { type: "invocation", payload: { callID: "1", actorID: "a", targetIdentifier: "observeState" } })
     assert.equal(state.getSnapshot(), undefined)
@@ -40,7 +40,7 @@ test("a state is asked for when it is observed, and its values are told", async 
     assert.equal(state.getSnapshot(), state.getSnapshot())
 })
 
-test("nothing is asked for before", async () => {
+test("nothing is requested before", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     const state = client.actor("a").state()
@@ -50,7 +50,7 @@ test("nothing is asked for before", async () => {
     assert.deepEqual(streamKinds(fake.socket), [])
 })
 
-test("what is not newer is dropped, and what is equal is not told", async () => {
+test("old values are dropped, and equal ones are not reported", async () => {
     const { fake, state, seen } = await observing()
     data(fake.socket, 5, { n: 5, list: [1] })
     const value = state.getSnapshot()
@@ -68,7 +68,7 @@ test("what is not newer is dropped, and what is equal is not told", async () => 
     assert.deepEqual(seen.slice(2), [0, null])
 })
 
-test("a patch makes a new value that shares with the old one", async () => {
+test("a patch makes a new value that shares unchanged parts", async () => {
     const { fake, state, seen } = await observing()
     data(fake.socket, 1, { todos: [{ id: 1, done: false }, { id: 2, done: false }], name: "x" })
     const before = state.getSnapshot()
@@ -80,7 +80,7 @@ test("a patch makes a new value that shares with the old one", async () => {
     assert.equal(seen.length, 2)
 })
 
-test("a patch that does not fit has the whole value asked for again", async () => {
+test("after a patch that does not apply the whole value is requested again", async () => {
     for (const [base, operations] of [[1, [{ op: "remove", path: "/x" }]], [0, [{ op: "add", path: "/x", value: 1 }]], [1, "no patch"]]) {
         const { fake, state, seen } = await observing()
         data(fake.socket, 1, { n: 1 })
@@ -94,7 +94,7 @@ test("a patch that does not fit has the whole value asked for again", async () =
         assert.deepEqual(end, { type: "streamEnd", payload: { streamID: "s1", reason: "clientUnsubscribed" } })
         const { callID, ...rest } = payload
         assert.deepEqual([type, rest], ["invocation", { actorID: "a", targetIdentifier: "observeState" }])
-        // What is still on its way counts for nothing.
+        // Messages in transit are ignored.
         patch(fake.socket, 3, 2, [{ op: "replace", path: "/n", value: 3 }])
         data(fake.socket, 3, { n: 33 })
         fake.socket.receive("streamEnd", end.payload)
@@ -107,7 +107,7 @@ test("a patch that does not fit has the whole value asked for again", async () =
     }
 })
 
-test("a patch before any value asks for one", async () => {
+test("a patch before any value requests the whole value", async () => {
     const { fake, state } = await observing()
     patch(fake.socket, 1, 0, [{ op: "add", path: "", value: 1 }])
     await fake.pass(100)
@@ -115,7 +115,7 @@ test("a patch before any value asks for one", async () => {
     assert.equal(state.getSnapshot(), undefined)
 })
 
-test("what is observed on a closed client ends with the reason", async () => {
+test("an observation on a closed client ends with the reason", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     client.close()
@@ -129,7 +129,7 @@ test("what is observed on a closed client ends with the reason", async () => {
     assert.equal(client.actor("b").state().status.getSnapshot().phase, "waiting")
 })
 
-test("when the connection is lost the value stays, and the stream is taken up where it was", async () => {
+test("after a loss of the connection the value stays, and the stream resumes", async () => {
     const { fake, state, seen } = await observing()
     data(fake.socket, 17, { n: 17 })
     const value = state.getSnapshot()
@@ -144,13 +144,13 @@ test("when the connection is lost the value stays, and the stream is taken up wh
     const { callID, ...rest } = resume.payload
     assert.deepEqual(rest, { streamID: "s1", actorID: "a", targetIdentifier: "observeState", epoch: "e1", lastSequence: 17 })
     fake.socket.receive("streamStart", { streamID: "s1", callID, epoch: "e1" })
-    // Who has the newest value is not sent it again.
+    // A client with the newest value does not receive it again.
     assert.equal(state.status.getSnapshot().phase, "live")
     patch(fake.socket, 18, 17, [{ op: "replace", path: "/n", value: 18 }])
     assert.deepEqual(seen, [{ n: 17 }, { n: 18 }])
 })
 
-test("a stream goes on in another life that has all of what was seen, and comes whole where it has not", async () => {
+test("a stream resumes in another incarnation that has all received versions, else the whole value is sent", async () => {
     for (const [terms, isWhole] of [[{ sequenceNumber: 17 }, false], [{ sequenceNumber: 16 }, true], [{}, true]]) {
         const { fake, state, seen } = await observing()
         data(fake.socket, 17, { n: 17 })
@@ -165,7 +165,7 @@ test("a stream goes on in another life that has all of what was seen, and comes 
     }
 })
 
-test("events go on in another life that has all of what was seen, and are lost where it has not", async () => {
+test("events resume in another incarnation that has all received ones, else they are lost", async () => {
     for (const [sequenceNumber, isLost] of [[3, false], [2, true], [9, true]]) {
         const fake = new FakeEnvironment()
         const client = await fake.live()
@@ -182,7 +182,7 @@ test("events go on in another life that has all of what was seen, and are lost w
     }
 })
 
-test("a server that was started anew counts anew, and what is equal is the same", async () => {
+test("a restarted server has new sequence numbers, and equal values are the same objects", async () => {
     const { fake, state, seen } = await observing()
     data(fake.socket, 17, { n: 1 })
     const value = state.getSnapshot()
@@ -198,13 +198,13 @@ test("a server that was started anew counts anew, and what is equal is the same"
     assert.equal(seen.length, 2)
 })
 
-test("an old connection's values are nothing beside the new one", async () => {
+test("values of an old connection are ignored after those of the new one", async () => {
     const { fake, client, state } = await observing()
     data(fake.socket, 1, "old")
     const old = fake.socket
     const call = client.actor("a").call("f()")
     old.receive("goAway", { reconnectAfterMilliseconds: 0 })
-    // Until there is another one it goes on.
+    // Until the new connection has the stream, it continues.
     data(old, 2, "still")
     assert.equal(state.getSnapshot(), "still")
     await fake.pass(200)
@@ -220,7 +220,7 @@ test("an old connection's values are nothing beside the new one", async () => {
     await call
 })
 
-test("until there is another connection, the old one's streams go on", async () => {
+test("streams of the old connection continue until there is a new one", async () => {
     const { fake, client, state } = await observing()
     const call = client.actor("a").call("f()")
     fake.socket.receive("goAway", { reconnectAfterMilliseconds: 1000 })
@@ -232,7 +232,7 @@ test("until there is another connection, the old one's streams go on", async () 
     assert.equal(fake.socket.wasClosed, undefined)
 })
 
-test("all who observe the same share one stream, which ends after the last of them", async () => {
+test("all observers of one state share one stream, which ends after the last of them", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     const [one, two, part] = [client.actor("a").state(), client.actor("a").state(), client.actor("a").state().at("/n")]
@@ -252,7 +252,7 @@ test("all who observe the same share one stream, which ends after the last of th
     assert.deepEqual(streamKinds(fake.socket), [])
     await fake.pass(1)
     assert.deepEqual(streamKinds(fake.socket), [{ type: "streamEnd", payload: { streamID: "s1", reason: "clientUnsubscribed" } }])
-    // The value stays, and who comes then begins anew.
+    // The value stays, and a later observer starts the stream again.
     assert.deepEqual(one.getSnapshot(), { n: 1 })
     assert.equal(one.status.getSnapshot().phase, "waiting")
     one.subscribe(() => {})
@@ -262,7 +262,7 @@ test("all who observe the same share one stream, which ends after the last of th
     assert.deepEqual(two.getSnapshot(), { n: 2 })
 })
 
-test("who comes back at once finds the stream as it was", async () => {
+test("an observer that returns at once finds the stream unchanged", async () => {
     const { fake, state, end } = await observing()
     data(fake.socket, 1, { n: 1 })
     end()
@@ -271,7 +271,7 @@ test("who comes back at once finds the stream as it was", async () => {
     assert.deepEqual(streamKinds(fake.socket), [])
 })
 
-test("a stream that begins when nobody wants it any more is ended", async () => {
+test("a stream that starts after its last observer has left is ended", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     client.actor("a").state().subscribe(() => {})()
@@ -282,7 +282,7 @@ test("a stream that begins when nobody wants it any more is ended", async () => 
     assert.deepEqual(streamKinds(fake.socket), [{ type: "streamEnd", payload: { streamID: "s", reason: "clientUnsubscribed" } }])
 })
 
-test("a part is told of when it changes", async () => {
+test("a listener of a part is called when the part changes", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     const state = client.actor("a").state()
@@ -299,7 +299,7 @@ test("a part is told of when it changes", async () => {
     assert.throws(() => state.at("list"))
 })
 
-test("filters are the server's, each with a stream of its own", async () => {
+test("filters are applied by the server, each with a separate stream", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     const state = client.actor("a").state()
@@ -328,7 +328,7 @@ const Board = actorType({
 })
 const when = "2026-01-01T00:00:00.000Z"
 
-test("codecs keep what is shared, also in parts and behind filters", async () => {
+test("codecs preserve shared objects, also in parts and behind filters", async () => {
     const { fake, state } = await observing((client) => client.actor(Board, "b").state)
     data(fake.socket, 1, { items: [{ at: when }, { at: when }], n: 1 })
     const before = state.getSnapshot()
@@ -346,7 +346,7 @@ test("codecs keep what is shared, also in parts and behind filters", async () =>
     assert.deepEqual(filtered.getSnapshot(), [{ at: new Date(when) }])
 })
 
-test("a value that cannot be read leaves the one before", async () => {
+test("a value that cannot be decoded leaves the previous one", async () => {
     const told = []
     const before = console.error
     console.error = (error) => told.push(error)
@@ -364,7 +364,7 @@ test("a value that cannot be read leaves the one before", async () => {
     }
 })
 
-test("a stream that fails says why, and the next connection asks again", async () => {
+test("a failed stream reports the reason, and is requested again over the next connection", async () => {
     const { fake, state } = await observing()
     data(fake.socket, 1, "a")
     fake.socket.receive("streamEnd", { streamID: "s1", reason: "actorTerminated" })
@@ -381,15 +381,15 @@ test("a stream that fails says why, and the next connection asks again", async (
     assert.equal(state.getSnapshot(), "b")
 })
 
-test("so does one that does not begin", async () => {
+test("so is a stream that does not start", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     const state = client.actor("nobody").state()
     state.subscribe(() => {})
     const [{ payload }] = streamKinds(fake.socket)
-    fake.socket.receive("response", { callID: payload.callID, error: { code: "actorNotFound", message: "there is no nobody" } })
-    assert.deepEqual(state.status.getSnapshot().error.message, "there is no nobody")
-    // Who subscribes then asks again.
+    fake.socket.receive("response", { callID: payload.callID, error: { code: "actorNotFound", message: "there is no such actor" } })
+    assert.deepEqual(state.status.getSnapshot().error.message, "there is no such actor")
+    // A new subscriber requests it again.
     for (const each of [state, state.at("/x"), client.actor("nobody").state()]) {
         each.subscribe(() => {})
         const [{ payload }] = streamKinds(fake.socket)
@@ -399,7 +399,7 @@ test("so does one that does not begin", async () => {
     }
 })
 
-test("what may pass is asked for again", async () => {
+test("a stream with a temporary error is requested again", async () => {
     const { fake, state } = await observing()
     fake.socket.receive("streamError", { streamID: "s1", code: "rateLimited", errorMessage: "later", retryAfterMilliseconds: 3000 })
     assert.equal(state.status.getSnapshot().error.retryAfter, 3000)
@@ -409,7 +409,7 @@ test("what may pass is asked for again", async () => {
     begin(fake.socket)
 })
 
-test("streams that had the same name on different connections are told apart", async () => {
+test("streams with the same name on different connections are distinguished", async () => {
     const { fake, client, state } = await observing()
     data(fake.socket, 1, "a")
     fake.socket.lose()
@@ -418,7 +418,7 @@ test("streams that had the same name on different connections are told apart", a
     const other = client.actor("b").state()
     other.subscribe(() => {})
     const calls = fake.socket.take().slice(1).map(({ payload }) => payload.callID)
-    // The second is begun first, with the name that the first one had.
+    // The second starts first, with the name that the first one had.
     fake.socket.receive("streamStart", { streamID: "s1", callID: calls[1], epoch: "f" })
     data(fake.socket, 1, "of b")
     assert.deepEqual([state.getSnapshot(), other.getSnapshot()], ["a", "of b"])
@@ -427,7 +427,7 @@ test("streams that had the same name on different connections are told apart", a
     assert.deepEqual([state.getSnapshot(), other.getSnapshot()], ["of a", "of b"])
 })
 
-test("a stream that is refused by a server that ends is asked for at the next", async () => {
+test("a stream that a draining server refuses is requested at the next one", async () => {
     const { fake, state } = await observing()
     data(fake.socket, 1, "a")
     const old = fake.socket
@@ -439,7 +439,7 @@ test("a stream that is refused by a server that ends is asked for at the next", 
     assert.equal(begin(fake.socket).type, "streamResume")
 })
 
-test("iterating over a state gives the newest value, and what follows", async () => {
+test("iterating over a state yields the newest value and the following ones", async () => {
     const { fake, state } = await observing()
     data(fake.socket, 1, 1)
     const seen = []
@@ -456,7 +456,7 @@ test("iterating over a state gives the newest value, and what follows", async ()
     data(fake.socket, 4, 4)
     data(fake.socket, 5, 5)
     await reading
-    // 3 was waited for; 4 was old when it was asked for the next.
+    // The iteration waited for 3; 4 was replaced before the next request.
     assert.deepEqual(seen, [1, 2, 3, 5])
 })
 
@@ -480,7 +480,7 @@ async function listening() {
     return { fake, client, events, seen, errors, end }
 }
 
-test("events come in order, from the one behind the stream's start", async () => {
+test("events arrive in order, from the one after the start of the stream", async () => {
     const { fake, events, seen } = await listening()
     assert.equal(events.status.getSnapshot().phase, "live")
     data(fake.socket, 41, "a")
@@ -489,14 +489,14 @@ test("events come in order, from the one behind the stream's start", async () =>
     assert.deepEqual(seen, ["a", "b"])
 })
 
-test("a gap is an overflow, and never silent", async () => {
+test("a gap is an overflow, and always reported", async () => {
     const { fake, events, seen, errors } = await listening()
     data(fake.socket, 41, "a")
     data(fake.socket, 43, "c")
     assert.deepEqual([seen, errors], [["a"], ["overflow"]])
     assert.equal(events.status.getSnapshot().phase, "failed")
     assert.deepEqual(streamKinds(fake.socket), [{ type: "streamEnd", payload: { streamID: "s1", reason: "clientUnsubscribed" } }])
-    // Not begun anew by itself, on another connection neither.
+    // It is not restarted automatically, on another connection either.
     fake.chance = 0.1
     fake.socket.lose()
     await fake.pass(20)
@@ -508,7 +508,7 @@ test("a gap is an overflow, and never silent", async () => {
     assert.deepEqual(seen, ["a", "k"])
 })
 
-test("events go on over another connection", async () => {
+test("events continue over another connection", async () => {
     const { fake, seen, errors } = await listening()
     data(fake.socket, 41, "a")
     fake.socket.lose()
@@ -521,7 +521,7 @@ test("events go on over another connection", async () => {
     assert.deepEqual([seen, errors], [["a", "b", "c"], []])
 })
 
-test("events of another life of the actor do not go on silently", async () => {
+test("events of another incarnation of the actor do not continue silently", async () => {
     const { fake, errors } = await listening()
     fake.socket.lose()
     await fake.pass(200)
@@ -530,7 +530,7 @@ test("events of another life of the actor do not go on silently", async () => {
     assert.deepEqual(errors, ["overflow"])
 })
 
-test("iterating over events waits for a slow reader so long", async () => {
+test("an iteration over events buffers for a slow reader up to a limit", async () => {
     const { fake, events } = await listening()
     const read = []
     const iterator = events[Symbol.asyncIterator]()
@@ -541,7 +541,7 @@ test("iterating over events waits for a slow reader so long", async () => {
     assert.deepEqual(await iterator.next(), { value: undefined, done: true })
 })
 
-test("leaving an iteration ends the stream", async () => {
+test("the end of an iteration ends the stream", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     const reading = (async () => {
@@ -562,7 +562,7 @@ test("closing ends iterations", async () => {
     assert.deepEqual(errors, ["unavailable"])
 })
 
-test("a listener of events that throws misses none, and nobody else does", async () => {
+test("a listener of events that throws misses none, and neither do other listeners", async () => {
     const told = []
     const before = console.error
     console.error = (error) => told.push(error)
@@ -580,7 +580,7 @@ test("a listener of events that throws misses none, and nobody else does", async
     }
 })
 
-test("an event that cannot be read ends its listeners, and is not left out", async () => {
+test("an event that cannot be decoded ends its listeners, and is not skipped", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     const Broken = actorType({ name: "B", events: { moves: { target: "observeMoves", value: { read: (n) => { if (n === 2) throw new Error("no"); return n } } } } })
@@ -593,7 +593,7 @@ test("an event that cannot be read ends its listeners, and is not left out", asy
     assert.deepEqual([seen, errors], [[1], ["internal"]])
 })
 
-test("a stream whose request is larger than the server takes fails, and ends no connection", async () => {
+test("a stream whose request exceeds the message limit fails, and does not end the connection", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live({}, { messageSize: 2 << 20 })
     const filter = (bytes) => client.actor("todos").state().filter({ where: { path: "/x", op: "eq", value: "x".repeat(bytes) } })
@@ -603,7 +603,7 @@ test("a stream whose request is larger than the server takes fails, and ends no 
     const look = () => assert.deepEqual([fits, tooLarge].map(({ status }) => status.getSnapshot().error?.code), [undefined, "invalidArguments"])
     look()
     assert.equal(fake.socket.take("invocation").length, 1)
-    // Also on a new connection, before the server has said what it takes.
+    // Also on a new connection, before the server has sent its limits.
     client.reconnect()
     await settle()
     fake.socket.open()
@@ -614,7 +614,7 @@ test("a stream whose request is larger than the server takes fails, and ends no 
     look()
 })
 
-test("who iterates over a state of a closed client is told, also where somebody observes it already", async () => {
+test("an iteration over a state of a closed client ends with the reason, also beside another observer", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     const state = client.actor("todos").state()

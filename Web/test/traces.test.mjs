@@ -1,4 +1,4 @@
-// Which traces calls are part of, and what is told of them.
+// The traces of calls, and the reported spans.
 import assert from "node:assert/strict"
 import { createServer } from "node:http"
 import { test } from "node:test"
@@ -12,7 +12,7 @@ const trace = (traceparent) => traceparent.slice(3, 35)
 const span = (traceparent) => traceparent.slice(36, 52)
 const sent = (socket) => socket.take().filter(({ type }) => type === "invocation" || type === "repeat").map(({ payload }) => payload)
 
-test("a call says what it is part of where it is told to, and nothing else", async () => {
+test("a call sends its trace context where one is set, and nothing else", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     fake.socket.take()
@@ -23,7 +23,7 @@ test("a call says what it is part of where it is told to, and nothing else", asy
     assert.deepEqual(second, { callID: second.callID, actorID: "a", targetIdentifier: "f()", arguments: [] })
 })
 
-test("a call that is repeated is part of what it was", async () => {
+test("a repeated call keeps its trace context", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     fake.socket.take()
@@ -35,7 +35,7 @@ test("a call that is repeated is part of what it was", async () => {
     assert.equal(sent(fake.socket)[0].traceparent, given)
 })
 
-test("calls begin traces as often as is asked for, or are part of what is current", async () => {
+test("calls start traces at the sampling rate, or join the current one", async () => {
     const fake = new FakeEnvironment()
     let current
     const client = await fake.live({ traces: traces({ current: () => current, sampling: 1 }) })
@@ -48,7 +48,7 @@ test("calls begin traces as often as is asked for, or are part of what is curren
     assert.match(one, shape)
     assert.notEqual(trace(one), trace(two))
     current = given
-    // Nobody is told of spans: that at the server is a child of what is current.
+    // Without a receiver of spans, the span at the server is a child of the current one.
     assert.equal(call(), given)
     const own = newTrace(false)
     assert.equal(call({ traceparent: own }), own)
@@ -63,14 +63,14 @@ test("calls begin traces as often as is asked for, or are part of what is curren
     assert.equal("traceparent" in sent(fake.socket)[0], false)
 })
 
-test("spans are told of with what the answer said, of traces that are kept", async () => {
+test("spans of sampled traces are reported with the data of the response", async () => {
     const fake = new FakeEnvironment()
     const spans = []
     const client = await fake.live({ traces: traces({ spanEnded: (span) => spans.push(span) }) })
     fake.socket.take()
     const call = client.actor("todos").call("f(_:)", [1], { traceparent: given })
     const [{ callID, traceparent }] = sent(fake.socket)
-    // A span of its own.
+    // A separate span.
     assert.equal(trace(traceparent), trace(given))
     assert.notEqual(span(traceparent), span(given))
     const answered = traceparent.slice(0, 36) + "b7ad6b7169203331-01"
@@ -89,7 +89,7 @@ test("spans are told of with what the answer said, of traces that are kept", asy
     assert.equal(spans.length, 2)
 })
 
-test("what a function of the program throws costs no call", async (context) => {
+test("an error of a function of the program does not fail a call", async (context) => {
     const errors = context.mock.method(console, "error", () => {}).mock
     const fake = new FakeEnvironment()
     const fail = () => {
@@ -123,7 +123,7 @@ test("a trace goes from the client through the server to a collector, and back",
     try {
         await client.actor("counter").call("add(_:)", [1])
         await client.actor("counter").call("add(_:)", [2], { traceparent: given })
-        // Of one that is not kept there are no spans anywhere.
+        // An unsampled trace has no spans.
         await client.actor("counter").call("add(_:)", [3], { traceparent: newTrace(false) })
         await all
         assert.equal(spans.length, 2)

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url"
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), "../.build/types")
 
-// As the generator writes it.
+// As written by the generator.
 const generated = `
 import { actorType, connect, date, struct } from "../../dist/trebuchet.js"
 import type { Call, CallOptions, Codec, State } from "../../dist/trebuchet.js"
@@ -121,7 +121,7 @@ void todos.addTodo("a", { traceparent: newTrace() })
 void [state, items, phase]
 `
 
-// Each does not compile.
+// Each of these must not compile.
 const wrong = [
     "todos.addTodo(5)",
     "todos.addTodo()",
@@ -172,12 +172,12 @@ function compile(files) {
     return outcome.stdout
 }
 
-test("generated files, adapters and what uses them compile; wrong uses do not", { timeout: 120_000 }, () => {
+test("generated files, adapters and their users compile; wrong uses do not", { timeout: 120_000 }, () => {
     mkdirSync(folder, { recursive: true })
     writeFileSync(join(folder, "generated.ts"), generated)
     writeFileSync(join(folder, "adapters.ts"), react)
     writeFileSync(join(folder, "collections.ts"), collections)
-    // One mistake for each line, so that one compilation tells of all.
+    // One mistake per line, so that one compilation reports all.
     const lines = wrong.map((line, index) => `export function f${index}() { ${line} }`)
     const imports = 'import { client, todos } from "./generated.js"; import { actorType, connect } from "../../dist/trebuchet.js"; import type { Call } from "../../dist/trebuchet.js"; import { todos as items } from "./collections.js"; void [client]'
     writeFileSync(join(folder, "wrong.ts"), [imports, ...lines].join("\n"))

@@ -1,7 +1,7 @@
-// Reads values that Swift has written with the codecs that were generated from their Swift types, and writes them back.
+// Decodes values encoded by Swift with the codecs generated from their Swift types, and encodes them again.
 // Without imports of Node, so that a page can run it too.
 
-/** What a description of a value stands for. */
+/** The value of a description. */
 function described(value) {
     if (Array.isArray(value)) return value.map(described)
     if (!value || typeof value !== "object") return value
@@ -19,7 +19,7 @@ function described(value) {
     }
 }
 
-/** Whether two values are equal, types included. */
+/** Returns whether two values are equal, types included. */
 function isEqual(one, other) {
     if (Object.is(one, other)) return true
     if (typeof one !== "object" || typeof other !== "object" || !one || !other) return false
@@ -39,7 +39,7 @@ function text(value) {
     )
 }
 
-/** JSON with the digits of its numbers, and with the members of objects in the order of their names. */
+/** JSON with the digits of its numbers, and with members of objects sorted by name. */
 function normal(json) {
     const marked = json.replace(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g, (token) =>
         token[0] === '"' ? token : `{"a number":"${Number.isSafeInteger(Number(token)) ? Number(token) : token}"}`
@@ -52,7 +52,7 @@ function normal(json) {
 }
 
 /**
- * What is wrong, a line each.
+ * Returns the differences, one line each.
  *
  * @param rows of values.json
  * @param Vectors the generated type

@@ -11,7 +11,7 @@ import { problems } from "./vectors.mjs"
 const folder = fileURLToPath(new URL("../vectors/", import.meta.url))
 const rows = JSON.parse(readFileSync(join(folder, "values.json"), "utf8"))
 
-test("values that Swift has written are read, and written as Swift writes them", async () => {
+test("values encoded by Swift are decoded, and encoded as Swift does", async () => {
     const built = mkdtempSync(join(tmpdir(), "vectors-"))
     try {
         const output = join(built, "vectors.mjs")
@@ -19,7 +19,7 @@ test("values that Swift has written are read, and written as Swift writes them",
         const { Vectors } = await import(output)
         assert.ok(rows.length > 50)
         assert.deepEqual(problems(rows, Vectors, exact), [])
-        // What is wrong is noticed.
+        // Errors are detected.
         const wrong = [
             { method: "date", json: '"2026-01-01T00:00:00.000Z"', value: { type: "Date", milliseconds: 0 } },
             { method: "byName", json: "{}", value: { type: "Map", entries: [] } },

@@ -83,7 +83,7 @@ final class SerialTaskQueue: Sendable {
     }
 
     /// Handles a task that is already inside: reports the deadlock, which traps in debug builds. If the report
-    /// returns, the errand runs after the waiting tasks, in a separate task that holds the queue.
+    /// returns, the work runs after the waiting tasks, in a separate task that holds the queue.
     func enqueue(_ work: @escaping @Sendable () async -> Void) {
         Deadlock.report("a task that still delivers a value \(activity) again")
         guarded.withLock { $0.waiting.append(.work(work)) }

@@ -12,7 +12,7 @@ final class InspectorPages: @unchecked Sendable {
     let server: TrebuchetServer
 
     init(
-        of door: AdminRequestGuard, _ views: InspectorViews, on reactors: ReactorGroup,
+        of requestGuard: AdminRequestGuard, _ views: InspectorViews, on reactors: ReactorGroup,
         log: @escaping @Sendable (String) -> Void
     ) {
         var limits = ServerLimits()
@@ -31,7 +31,7 @@ final class InspectorPages: @unchecked Sendable {
             [weak server] name in
             guard let server else { throw TrebuchetError(.unavailable, "the inspector has shut down") }
             return InspectorPage(
-                InspectorWindow(name: name, requestGuard: door, views: views, pages: server),
+                InspectorWindow(name: name, requestGuard: requestGuard, views: views, pages: server),
                 actorSystem: server.actorSystem)
         }
     }

@@ -45,10 +45,10 @@ extension TrebuchetServer {
             LogLine.of(
                 "inspector: \(peer) calls \(call.method) of \(call.actor)"
                     + (call.principal.map { " as \($0)" } ?? "")))
-        let guest = ImpersonatingServer(self, call.principal)
+        let impersonator = ImpersonatingServer(self, call.principal)
         var options = TrebuchetClient.Options()
         options.callTimeout = Self.callTime
-        let client = TrebuchetClient(transport: TrebuchetTransport(kind: .local(guest)), options: options)
+        let client = TrebuchetClient(transport: TrebuchetTransport(kind: .local(impersonator)), options: options)
         let began = MonotonicClock.now
         do {
             try await client.connect()

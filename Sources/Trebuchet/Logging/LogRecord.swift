@@ -34,11 +34,11 @@ struct LogRecord {
             if let code = closing.code { addField("code", code) }
             if !closing.reason.isEmpty { addField("reason", closing.reason) }
         case .connectionRejected(let address, let status, let reason):
-            self.init(RejectionLog.isCommon(status) ? .info : .notice, "refused")
+            self.init(RejectionLog.isCommon(status) ? .info : .notice, "request rejected")
             if let address { addField("address", "\(address)") }
             addField("status", status)
             addField("reason", reason)
-            pause = "refused \(status)"
+            pause = "request rejected \(status)"
         case .authenticated(let peer):
             self.init(.info, peer.principal == nil ? "signed out" : "signed in")
             addFields(of: peer)
@@ -46,7 +46,7 @@ struct LogRecord {
             self.init(.trace, "call started")
             addFields(of: call)
         case .callEnded(let call, let duration, let error):
-            self.init(.debug, error == nil ? "call" : "call failed")
+            self.init(.debug, error == nil ? "call ended" : "call failed")
             addFields(of: call)
             addField("seconds", duration)
             if let error { addField("error", "\(error)") }
@@ -57,7 +57,7 @@ struct LogRecord {
             addField("thrown", thrown)
             if let number = failure.errorCode { addField("number", number) }
         case .callRejected(let peer, let actor, let target, let error, let reason):
-            self.init(.debug, "call refused")
+            self.init(.debug, "call rejected")
             addFields(of: peer)
             addField("actor", name: actor)
             addField("method", name: target)
@@ -71,26 +71,26 @@ struct LogRecord {
     private init?(ofStreams event: ServerEvent) {
         switch event {
         case .versionCreated(let version):
-            self.init(.trace, "version")
+            self.init(.trace, "version created")
             addFields(of: version.stream)
             addField("version", version.number)
             addField("bytes", version.bytes)
             if !version.calls.isEmpty { addField("calls", version.calls.map { "\($0)" }.joined(separator: ",")) }
         case .updateDelivered(let delivery):
-            self.init(.trace, "delivered")
+            self.init(.trace, "update delivered")
             addField("connection", delivery.connection)
             addFields(of: delivery.stream)
             addField("version", delivery.number)
             addField("kind", delivery.form.rawValue)
             addField("bytes", delivery.bytes)
         case .versionsConflated(let stream, let connection, let from, let to):
-            self.init(.trace, "skipped")
+            self.init(.trace, "versions conflated")
             addField("connection", connection)
             addFields(of: stream)
-            addField("behind", from)
+            addField("from", from)
             addField("version", to)
         case .subscriberFellBehind(let stream, let connection, let number):
-            self.init(.trace, "behind")
+            self.init(.trace, "subscriber blocked")
             addField("connection", connection)
             addFields(of: stream)
             addField("version", number)
@@ -98,7 +98,7 @@ struct LogRecord {
             self.init(.debug, "stream started")
             addFields(of: peer)
             addFields(of: stream)
-            addField("beginning", start.rawValue)
+            addField("start", start.rawValue)
         case .streamEnded(let stream, let connection, let reason):
             self.init(.debug, "stream ended")
             addField("connection", connection)
@@ -120,7 +120,7 @@ struct LogRecord {
             addField("type", type)
             addField("actor", name: name)
         case .storeWriteCompleted(let actors, let duration, let error):
-            self.init(error == nil ? .debug : .error, error == nil ? "stored" : "store write failed")
+            self.init(error == nil ? .debug : .error, error == nil ? "store write completed" : "store write failed")
             addField("actors", actors)
             addField("seconds", duration)
             if let error {
@@ -135,7 +135,7 @@ struct LogRecord {
         case .reactorStalled(let reactor, let activity, let milliseconds, let isOver):
             self.init(.warning, isOver ? "reactor was blocked" : "reactor is blocked")
             addField("reactor", reactor)
-            addField("by", activity)
+            addField("activity", activity)
             addField("seconds", .milliseconds(milliseconds))
         case .serverDraining: self.init(.notice, "draining: not ready")
         case .serverStopped: self.init(.notice, "stopped")

@@ -63,7 +63,7 @@ public final class ServerLog: ServerEventHandler {
         let left = pauses.withLock { $0.admitLine(pause, at: MonotonicClock.now) }
         guard let left else { return }
         var rest = line
-        if left > 0 { rest.fields.append(("unsaid", .number(Double(left)))) }
+        if left > 0 { rest.fields.append(("omitted", .number(Double(left)))) }
         write(rest)
     }
 

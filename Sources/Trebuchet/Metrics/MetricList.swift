@@ -35,7 +35,7 @@ struct MetricList {
     struct Cluster {
         var slots = 0
         var nodes = 0
-        var isEngineThere = true
+        var isStoreResponding = true
         var acquiredSlots: UInt64 = 0
         var lost: UInt64 = 0
     }
@@ -111,10 +111,10 @@ struct MetricList {
                 "outcome",
                 [
                     ("run", .repeatsRun), ("joined", .repeatsJoined), ("answered", .repeatsAnswered),
-                    ("forgotten", .repeatsForgotten), ("refused", .repeatsRefused),
+                    ("expired", .repeatsForgotten), ("refused", .repeatsRefused),
                 ]))
         text.appendMetric(
-            "trebuchet_kept_answers", .gauge, "Responses in the idempotency cache.", now.recordedResponses)
+            "trebuchet_recorded_responses", .gauge, "Responses in the idempotency cache.", now.recordedResponses)
         text.appendMetric(
             "trebuchet_refusals_total", .counter, "Rejections because of a limit, by the setting in ServerLimits.",
             counts.limits.sorted { $0.key < $1.key }.map { (["limit": $0.key], Double($0.value)) })
@@ -137,16 +137,19 @@ struct MetricList {
     private func addStreams(to text: inout MetricsText) {
         text.appendMetric("trebuchet_streams", .gauge, "Active streams of states and events.", now.streams)
         text.appendMetric(
-            "trebuchet_streams_begun_total", .counter,
+            "trebuchet_streams_started_total", .counter,
             "Started streams, including those resumed over a new connection.",
             counts[.streamsBegun])
         text.appendMetric("trebuchet_streams_ended_total", .counter, "Ended streams.", counts[.streamsEnded])
         text.appendMetric(
             "trebuchet_resumes_total", .counter,
-            "Resumed streams by result: continued, restarted with the whole value, or events were missed.",
+            "Resumed streams by outcome: resumed after the last version, sent the whole value, or notified of missed events.",
             samples(
                 "outcome",
-                [("in_place", .resumedInPlace), ("anew", .resumedWithSnapshot), ("too_late", .resumedTooLate)]))
+                [
+                    ("resumed", .resumedInPlace), ("resynchronized", .resumedWithSnapshot),
+                    ("events_missed", .resumedTooLate),
+                ]))
         text.appendMetric(
             "trebuchet_versions_total", .counter, "Versions of observed states, and events.", counts[.versionsMade])
         text.appendMetric(
@@ -167,11 +170,11 @@ struct MetricList {
 
     private func addRemaining(to text: inout MetricsText) {
         text.appendMetric(
-            "trebuchet_held_bytes", .gauge,
+            "trebuchet_buffered_bytes", .gauge,
             "Buffered memory for clients in bytes: input, unsent output, calls, responses, versions.", now.bufferedBytes
         )
         text.appendMetric(
-            "trebuchet_held_limit_bytes", .gauge,
+            "trebuchet_buffered_limit_bytes", .gauge,
             "Limit of buffered memory in bytes, above which new work is rejected.", now.bufferedLimit)
         text.appendMetric("trebuchet_actors", .gauge, "Active actors.", now.actors)
         text.appendMetric(
@@ -182,10 +185,10 @@ struct MetricList {
             "Actors whose persisted states could not be loaded at the last attempt, within a minute.",
             now.actorsUnloadable)
         text.appendMetric(
-            "trebuchet_actors_made_total", .counter, "Activations of actors.",
+            "trebuchet_actors_activated_total", .counter, "Activations of actors.",
             counts[.actorsActivated])
         text.appendMetric(
-            "trebuchet_actors_released_total", .counter, "Deactivations of idle actors.",
+            "trebuchet_actors_deactivated_total", .counter, "Deactivations of idle actors.",
             counts[.actorsDeactivated])
         text.appendHistograms(
             "trebuchet_store_write_duration_seconds", "Duration of writes to the store.",
@@ -217,9 +220,10 @@ struct MetricList {
         text.appendMetric("trebuchet_cluster_nodes", .gauge, "Live nodes seen by this node.", cluster.nodes)
         text.appendMetric(
             "trebuchet_cluster_engine_up", .gauge, "1 while the coordination store responds, else 0.",
-            cluster.isEngineThere ? 1 : 0)
+            cluster.isStoreResponding ? 1 : 0)
         text.appendMetric(
-            "trebuchet_cluster_slots_taken_total", .counter, "Slot leases acquired by this node.", cluster.acquiredSlots
+            "trebuchet_cluster_slots_acquired_total", .counter, "Slot leases acquired by this node.",
+            cluster.acquiredSlots
         )
         text.appendMetric(
             "trebuchet_cluster_slots_lost_total", .counter, "Slots released or lost by this node.", cluster.lost)

@@ -64,7 +64,7 @@ extension TrebuchetServer {
             let (acquired, lost) = nodes.watch.counts
             list.now.cluster = MetricList.Cluster(
                 slots: nodes.member.slotCount, nodes: nodes.member.liveNodes.count,
-                isEngineThere: nodes.member.engineError == nil, acquiredSlots: acquired, lost: lost)
+                isStoreResponding: nodes.member.engineError == nil, acquiredSlots: acquired, lost: lost)
         }
         return list
     }

@@ -26,9 +26,9 @@ extension TrebuchetServer {
         /// Clients on this machine that use a loopback name (`localhost`, 127.0.0.1, `[::1]`) and no proxy. A proxy is
         /// recognized if it is one of `AccessPolicy.trustedProxies`, or adds `X-Forwarded-For`, `Forwarded` or `Via`. Another
         /// proxy on this machine cannot be recognized.
-        case thisMachine
+        case localClients
         /// All clients that reach the port.
-        case everybody
+        case allClients
     }
 
     /// Serves `/schema.json`: the names of exposed actors, their types, and the methods, states and events of each type, as far
@@ -40,8 +40,8 @@ extension TrebuchetServer {
             type: "application/json; charset=utf-8",
             isFor: { request in
                 switch readers {
-                case .thisMachine: ServerSchema.isOfThisMachine(request)
-                case .everybody: true
+                case .localClients: ServerSchema.isOfLocalClient(request)
+                case .allClients: true
                 }
             },
             body: { ServerSchema(directory.exposedTypes).json })

@@ -8,7 +8,7 @@ extension TrebuchetServer {
     /// process has claimed it for the same use.
     package func claimStore(_ store: any StateStore, for use: String) throws(StateStoreError) {
         let claim = otherClaims.withLock { claims in
-            if let claim = claims.first(where: { $0.isAbout(store, for: use) }) { return claim }
+            if let claim = claims.first(where: { $0.isClaim(on: store, for: use) }) { return claim }
             let claim = StoreOwnership(store, for: use)
             claims.append(claim)
             return claim

@@ -105,7 +105,7 @@ public final class TrebuchetServer: Sendable {
             for shard in system.shards {
                 let writer = StateWriter(
                     store, claim, parts.disclosure, stateSize: limits.persistedStateSize,
-                    eventBytes: limits.persistedEventBytes, answerTime: limits.recordedResponseTime,
+                    eventBytes: limits.persistedEventBytes, responseLifetime: limits.recordedResponseTime,
                     reactor: shard.reactor)
                 writer.didChangeHealth = failures.reporter(isClustered ? "the engine" : "the store")
                 parts.locals.write(writer, on: shard, isClustered: isClustered)
@@ -337,7 +337,7 @@ public final class TrebuchetServer: Sendable {
                 host: host, port: port, security, compression: transport.compression, shards: shards, parts: context,
                 access: access, pages: pages)
             state.withLock { $0 = .running(listener) }
-            if let writer = shards.first?.stateWriter { Task { await writer.forgetEarlierCalls() } }
+            if let writer = shards.first?.stateWriter { Task { await writer.scheduleDeletionOfEarlierResponses() } }
             let (log, events) = (context.plainLog, context.events)
             for shard in shards {
                 shard.reactor.onStall = { stall in

@@ -27,7 +27,7 @@ struct ServerSchema: Encodable {
 
     /// Returns whether a request comes from this machine, as far as that can be known: from a loopback address, to a loopback
     /// name, and without a proxy.
-    static func isOfThisMachine(_ request: PlainRequest) -> Bool {
+    static func isOfLocalClient(_ request: PlainRequest) -> Bool {
         guard !request.isFromProxy, let address = request.remoteAddress, AddressKey(address)?.isLoopback == true else {
             return false
         }

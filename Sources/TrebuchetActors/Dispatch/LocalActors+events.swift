@@ -48,9 +48,9 @@ extension LocalActors {
         var created: [StoredEvents<A>] = []
         for var events in asked {
             if let log = events.log, let source = events.source, source.isNew {
-                let room = source.source.room(keeping: events.keeping)
+                let count = source.source.retainedCount(keeping: events.keeping)
                 events.recent = await BlockingThreads.computed(isLong: StoredStateFormat.log(log).isLarge) {
-                    EventSource.recent(log, room: room, byteLimit: byteLimit, countedIn: budget)
+                    EventSource.recent(log, count: count, byteLimit: byteLimit, countedIn: budget)
                 }
             }
             created.append(events)

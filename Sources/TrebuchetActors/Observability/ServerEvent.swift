@@ -194,13 +194,13 @@ public enum ServerEvent: Sendable {
     /// The way in which a stream starts.
     public enum StreamStart: String, Sendable {
         /// The stream starts for the first time.
-        case initial = "first"
+        case initial
         /// A client resumes after the version that it has.
-        case resumed = "inPlace"
+        case resumed
         /// A reconnected client receives the whole value, because its version cannot be continued.
-        case resynchronized = "anew"
+        case resynchronized
         /// A reconnected client is notified that it has missed events.
-        case eventsMissed = "tooLate"
+        case eventsMissed
     }
 
     /// A version of a state, or an event.
@@ -295,7 +295,7 @@ public enum ServerEvent: Sendable {
 ///
 ///     final class Refusals: ServerEventHandler {
 ///         let kinds: ServerEvent.Kinds = [.connections, .limits]
-///         func hear(_ event: ServerEvent) { … }
+///         func handle(_ event: ServerEvent) { … }
 ///     }
 ///     server.addEventHandler(Refusals())
 public protocol ServerEventHandler: AnyObject, Sendable {

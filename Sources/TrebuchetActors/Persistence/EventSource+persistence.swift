@@ -12,13 +12,13 @@ extension EventSource {
     /// Converts stored events to their in-memory form. There may be many, so it runs on any thread.
     ///
     /// - Parameters:
-    ///   - room: the number of events in memory.
+    ///   - count: the maximum number of events in memory.
     ///   - byteLimit: their maximum size.
     ///   - budget: the budget in which large events are counted.
     static func recent(
-        _ stored: StoredLog, room: Int, byteLimit: Int, countedIn budget: MemoryBudget?
+        _ stored: StoredLog, count: Int, byteLimit: Int, countedIn budget: MemoryBudget?
     ) -> VersionLog {
-        var recent = VersionLog(keepingEach: room, position: stored.snapshot.version, byteLimit: byteLimit)
+        var recent = VersionLog(keepingEach: count, position: stored.snapshot.version, byteLimit: byteLimit)
         for entry in stored.entries {
             var message = ByteBuffer(capacity: entry.bytes.count + 128)
             entry.bytes.withUnsafeBytes {

@@ -30,7 +30,7 @@ package final class IdempotencyRecord: @unchecked Sendable {
     let key: StateKey
     private let digest: UInt64
     private let principal: String?
-    private let room: any RecordedResponseQuota
+    private let quota: any RecordedResponseQuota
     /// The size of its response in the quota.
     private var bytes = 0
     /// Set after the record of its start was passed to the store.
@@ -41,32 +41,32 @@ package final class IdempotencyRecord: @unchecked Sendable {
     /// - Parameters:
     ///   - digest: the digest of the request, equal in all processes.
     ///   - principal: the id of the caller.
-    ///   - room: the quota in which the response counts while it is recorded.
-    package init(_ key: StateKey, digest: UInt64, principal: String?, in room: any RecordedResponseQuota) {
+    ///   - quota: the quota in which the response counts while it is recorded.
+    package init(_ key: StateKey, digest: UInt64, principal: String?, in quota: any RecordedResponseQuota) {
         self.key = key
-        self.room = room
+        self.quota = quota
         self.digest = digest
         self.principal = principal
     }
 
-    deinit { room.release(bytes) }
+    deinit { quota.release(bytes) }
 
     /// The write that records its start.
-    var begun: StateWrite { write(nil) }
+    var startWrite: StateWrite { write(nil) }
 
     /// Returns the write that records the response, or a replacement if the quota is exhausted.
-    func answered(_ answer: RecordedResponse) -> StateWrite {
-        guard room.reserve(answer.byteCount) else { return write(RecordedResponse.tooLong) }
-        bytes += answer.byteCount
-        return write(answer)
+    func responseWrite(_ response: RecordedResponse) -> StateWrite {
+        guard quota.reserve(response.byteCount) else { return write(RecordedResponse.tooLong) }
+        bytes += response.byteCount
+        return write(response)
     }
 
-    private func write(_ answer: RecordedResponse?) -> StateWrite {
-        .put(PersistedIdempotencyRecord(digest: digest, principal: principal, answer: answer).bytes, key)
+    private func write(_ response: RecordedResponse?) -> StateWrite {
+        .put(PersistedIdempotencyRecord(digest: digest, principal: principal, answer: response).bytes, key)
     }
 }
 
-/// The quota for recorded responses in a store, with a share for each quota scope.
+/// The quota for recorded responses in a store, with a part for each quota scope.
 package protocol RecordedResponseQuota: Sendable {
     /// Reserves bytes. Returns false if the quota is exhausted.
     func reserve(_ bytes: Int) -> Bool

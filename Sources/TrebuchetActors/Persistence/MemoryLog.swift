@@ -4,17 +4,17 @@ package struct MemoryLog {
     private var entries: [LogEntry] = []
     /// The last changes before the snapshot, which lead to it: for readers that are only slightly behind. Limited in number and
     /// bytes.
-    package private(set) var passed: [LogEntry] = []
+    package private(set) var earlierEntries: [LogEntry] = []
     private static let maximumEarlierEntries = 4_096
     static let maximumEarlierEntryBytes = 1 << 20
-    private let keepsPassed: Bool
+    private let keepsEarlierEntries: Bool
     /// The parts of an incomplete snapshot.
     private var parts: (number: UInt64, bytes: [Int: [UInt8]]) = (0, [:])
 
     /// Creates an empty log.
     ///
-    /// - Parameter keepsPassed: whether changes before a snapshot are kept for a time.
-    package init(keepsPassed: Bool = false) { self.keepsPassed = keepsPassed }
+    /// - Parameter keepsEarlierEntries: whether changes before a snapshot are kept for a time.
+    package init(keepsEarlierEntries: Bool = false) { self.keepsEarlierEntries = keepsEarlierEntries }
 
     package var isEmpty: Bool { snapshot == nil && parts.bytes.isEmpty }
     package var stored: StoredLog? { snapshot.map { StoredLog(snapshot: $0, entries: entries) } }
@@ -35,7 +35,7 @@ package struct MemoryLog {
         case .append(let entry): try append(entry, write.key)
         case .snapshotPart(let bytes, let index, let number): appendPart(bytes, index: index, number: number)
         case .snapshot(let snapshot): try replaceSnapshot(snapshot, write.key)
-        case .deleteLog: self = MemoryLog(keepsPassed: keepsPassed)
+        case .deleteLog: self = MemoryLog(keepsEarlierEntries: keepsEarlierEntries)
         }
     }
 
@@ -79,21 +79,21 @@ package struct MemoryLog {
             throw .conflict(key, first.baseVersion, first)
         }
         // Snapshots of event logs remove earlier entries intentionally.
-        passed = isSame && keepsPassed && !whole.isEmpty ? leading(to: snapshot.version) : []
+        earlierEntries = isSame && keepsEarlierEntries && !whole.isEmpty ? leading(to: snapshot.version) : []
         self.snapshot = LogSnapshot(epoch: snapshot.epoch, version: snapshot.version, bytes: whole)
         entries = later
     }
 
-    package var passedBytes: Int { passed.reduce(0) { $0 + $1.bytes.count } }
+    package var earlierEntryBytes: Int { earlierEntries.reduce(0) { $0 + $1.bytes.count } }
 
     /// Adds the next change before the snapshot.
     package mutating func appendEarlierEntry(_ entry: LogEntry) {
-        guard keepsPassed, passed.last.map({ $0.version == entry.baseVersion }) ?? true else { return }
-        passed.append(entry)
+        guard keepsEarlierEntries, earlierEntries.last.map({ $0.version == entry.baseVersion }) ?? true else { return }
+        earlierEntries.append(entry)
     }
 
     private func leading(to number: UInt64) -> [LogEntry] {
-        let all = passed + entries.prefix { $0.version <= number }
+        let all = earlierEntries + entries.prefix { $0.version <= number }
         guard all.last?.version == number else { return [] }
         var (start, bytes) = (all.endIndex, 0)
         while start > all.startIndex, all.endIndex - start < Self.maximumEarlierEntries {

@@ -4,7 +4,7 @@
 /// `@unchecked Sendable`: accessed only on the reactor of its actor.
 final class PersistedEvents: @unchecked Sendable {
     /// The minimum number of removed events for which a snapshot is written.
-    private static let leastForgotten = 16
+    private static let minimumRemovedEvents = 16
 
     private let key: StateKey
     /// Weak, because it belongs to the actor, which retains the states.
@@ -75,7 +75,7 @@ final class PersistedEvents: @unchecked Sendable {
     private func trimmingSnapshot(_ source: EventSource) -> StateWrite? {
         let retained = source.retainedEvents(most: keeping)
         guard let first = retained.first,
-            count > retained.count + max(Self.leastForgotten, retained.count / 4)
+            count > retained.count + max(Self.minimumRemovedEvents, retained.count / 4)
                 || byteCount - byteLimit / 4 > byteLimit
         else { return nil }
         count = retained.count

@@ -41,7 +41,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     private var calls: [ObjectIdentifier: IdempotencyRecord] = [:]
     /// The recorded responses that wait for a write, and those that are being written.
     private var pendingResponses: [(call: IdempotencyRecord, write: StateWrite)] = []
-    private var currentAnswers: [(call: IdempotencyRecord, write: StateWrite)] = []
+    private var currentResponses: [(call: IdempotencyRecord, write: StateWrite)] = []
 
     init(name: String, home: SystemShard, writer: StateWriter, ownership: UInt64? = nil) {
         self.name = name
@@ -144,7 +144,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     ///
     /// - Returns: The error if too many earlier responses still wait for the store.
     func recordCallStart(_ call: IdempotencyRecord) -> TrebuchetError? {
-        guard pendingResponses.count + currentAnswers.count + calls.count < Self.maximumRecordedResponses else {
+        guard pendingResponses.count + currentResponses.count + calls.count < Self.maximumRecordedResponses else {
             return TrebuchetError(
                 .unavailable,
                 "\(Self.maximumRecordedResponses) responses of @Idempotent calls of actor '\(name)' already wait for the store; retry later"
@@ -157,24 +157,24 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     /// Ends a call. Its response is written with the last change; it is not recorded if there is nothing to write.
     func recordCallEnd(_ call: IdempotencyRecord, _ answer: RecordedResponse) {
         calls[ObjectIdentifier(call)] = nil
-        if isRetired, call.isStartRecorded { writer.removeStates(call.key, call) }
+        if isRetired, call.isStartRecorded { writer.scheduleDeletion(call.key, call) }
         guard hasChanged || call.isStartRecorded, !isRetired else { return }
-        pendingResponses.append((call, call.answered(refusal.map { .failure($0) } ?? answer)))
+        pendingResponses.append((call, call.responseWrite(refusal.map { .failure($0) } ?? answer)))
         hasChanged = true
         queue()
     }
 
     private func recordCalls() -> [StateWrite] {
-        currentAnswers = pendingResponses
+        currentResponses = pendingResponses
         pendingResponses = []
-        let begun = calls.values.filter { !$0.isStartRecorded }
-        for call in begun { call.isStartRecorded = true }
-        return begun.map(\.begun) + currentAnswers.map(\.write)
+        let started = calls.values.filter { !$0.isStartRecorded }
+        for call in started { call.isStartRecorded = true }
+        return started.map(\.startWrite) + currentResponses.map(\.write)
     }
 
     /// Drops responses whose changes are only in memory. The store may contain the start records of their calls.
-    private func dropAnswers() {
-        for (call, _) in pendingResponses where call.isStartRecorded { writer.removeStates(call.key, call) }
+    private func dropPendingResponses() {
+        for (call, _) in pendingResponses where call.isStartRecorded { writer.scheduleDeletion(call.key, call) }
         pendingResponses = []
     }
 
@@ -204,7 +204,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
             for log in events { writes += try log.changes(of: name) }
         } catch {
             let barrier = removeNextBarrier()
-            dropAnswers()
+            dropPendingResponses()
             scheduleRewrite()
             fail(barrier, .internal, describe(error))
             return nil
@@ -248,11 +248,11 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
         let barrier = current
         current = WriteBarrier()
         isWriting = false
-        let answers = currentAnswers
-        currentAnswers = []
+        let answers = currentResponses
+        currentResponses = []
         guard let error else {
             isInDoubt = false
-            for (call, _) in answers { writer.removeStates(call.key, call) }
+            for (call, _) in answers { writer.scheduleDeletion(call.key, call) }
             for log in logs { log.didWrite() }
             handoffState?.didWrite()
             if logs.contains(where: \.hasSlices) { writeSlices() }
@@ -365,7 +365,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
         hasChanged = false
         let barrier = [current, next]
         (current, next) = (WriteBarrier(), WriteBarrier())
-        dropAnswers()
+        dropPendingResponses()
         for barrier in barrier {
             barrier.fail(lost)
             reuse(barrier)

@@ -4,7 +4,7 @@ internal import Platform
 ///
 ///     json["title"] = json["name"]
 ///     json["name"] = nil
-///     json["todos"]?.changeEach { $0["priority"] = 1 }
+///     json["todos"]?.mutateEach {  = 1 }
 ///
 /// Unchanged parts are preserved exactly: numbers are kept as text, and names are compared by bytes.
 public enum StateJSON: Sendable, Hashable {

@@ -35,7 +35,7 @@ extension StateSource {
         // The state has not changed yet, so recording starts here.
         _ = takeChanges?(coder())
         let most = buffer ?? VersionLog.maximumDifferences
-        let earlier = log.entries.count < most ? log.passed.suffix(most - log.entries.count) : []
+        let earlier = log.entries.count < most ? log.earlierEntries.suffix(most - log.entries.count) : []
         for entry in earlier + log.entries.suffix(most) {
             let patch = entry.bytes.withUnsafeBytes { message($0, from: entry.baseVersion, to: entry.version) }
             recent.append(

@@ -11,11 +11,11 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     /// The size of snapshot slices in one write with other changes, in bytes.
     private static let slicesPerWrite = 1 << 20
     /// The maximum number of recorded responses that one write deletes.
-    private static let evictionBatch = 1_000
+    private static let deletionBatch = 1_000
     /// The maximum number of expired responses that wait for deletion; others stay in the store until compaction.
     package static let maximumOverdueWrites = 65_536
     /// The number of recorded responses of an earlier process that are listed at a time.
-    private static let listedAtOnce = 100
+    private static let listPageSize = 100
 
     package let store: any StateStore
     let claim: StoreOwnership
@@ -25,7 +25,7 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     /// The maximum size of the retained events of one property in bytes.
     let eventBytes: Int
     /// The time for which responses are recorded, the same as in memory.
-    private let answerTime: Duration
+    private let responseLifetime: Duration
     private unowned let reactor: any EventLoop
     /// Set if the writes of each actor are separate.
     let partitions: (any PerActorStore)?
@@ -41,9 +41,9 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     /// The recorded responses in the order of their expiry; those before `firstExpiry` are deleted.
     private var expiries: [(key: StateKey, call: IdempotencyRecord?, time: UInt64)] = []
     private var firstExpiry = 0
-    private var willForget = false
+    private var isDeletionScheduled = false
     /// Set while separate deletions run.
-    private var isForgetting = false
+    private var isDeletingExpired = false
     /// Called for an actor whose changes the store rejects because another node may own it. On the reactor.
     package var didRelinquish: ((_ actor: String) -> Void)?
     private var idle: [() -> Void] = []
@@ -67,7 +67,7 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
 
     package init(
         _ store: any StateStore, _ claim: StoreOwnership, _ disclosure: ErrorDisclosure, stateSize: Int,
-        eventBytes: Int, answerTime: Duration, reactor: any EventLoop
+        eventBytes: Int, responseLifetime: Duration, reactor: any EventLoop
     ) {
         self.disclosure = disclosure
         self.store = store
@@ -77,7 +77,7 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
         self.claim = claim
         self.stateSize = stateSize
         self.eventBytes = eventBytes
-        self.answerTime = answerTime
+        self.responseLifetime = responseLifetime
         self.reactor = reactor
     }
 
@@ -107,7 +107,7 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
             if partitions != nil { parts.append(own) } else { writes += own }
             return true
         }
-        if partitions == nil { writes += forgotten() } else { deleteExpiredSeparately() }
+        if partitions == nil { writes += nextDeletions() } else { deleteExpiredSeparately() }
         guard !writes.isEmpty || !batch.isEmpty else { return notifyIdle() }
         isWriting = true
         began = MonotonicClock.now
@@ -245,18 +245,18 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
         }
     }
 
-    // MARK: Answers that were kept long enough
+    // MARK: Expired recorded responses
 
     /// Schedules the deletion of a recorded response.
     ///
     /// - Parameter call: the record whose response counts until then; nil for one of an earlier process.
-    func removeStates(_ key: StateKey, _ call: IdempotencyRecord?) {
+    func scheduleDeletion(_ key: StateKey, _ call: IdempotencyRecord?) {
         let now = reactor.now
-        expiries.append((key, call, now &+ answerTime.nanoseconds))
+        expiries.append((key, call, now &+ responseLifetime.nanoseconds))
         if partitions != nil {
             // If the store deletes more slowly than responses expire, they remain in the store rather than in this server's
             // memory.
-            for _ in 0..<Self.evictionBatch {
+            for _ in 0..<Self.deletionBatch {
                 guard expiryCount > Self.maximumOverdueWrites,
                     expiries[firstExpiry + Self.maximumOverdueWrites].time <= now
                 else {
@@ -283,25 +283,25 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
 
     /// Schedules the deletion of responses recorded by an earlier process, after reconnecting clients have had time to repeat
     /// their calls.
-    package func forgetEarlierCalls() async { await forgetEarlierCalls(after: nil) }
+    package func scheduleDeletionOfEarlierResponses() async { await scheduleDeletionOfEarlierResponses(after: nil) }
 
-    private func forgetEarlierCalls(after last: String?) async {
+    private func scheduleDeletionOfEarlierResponses(after last: String?) async {
         var last = last
         do throws(StateStoreError) {
             while true {
                 let entries = try await store.list(
-                    IdempotencyNamespace.name, prefix: "", after: last, limit: Self.listedAtOnce)
+                    IdempotencyNamespace.name, prefix: "", after: last, limit: Self.listPageSize)
                 let keys = entries.map(\.key)
                 guard let end = keys.last else { return }
                 last = end.name
-                reactor.execute { for key in keys { self.removeStates(key, nil) } }
+                reactor.execute { for key in keys { self.scheduleDeletion(key, nil) } }
             }
         } catch {
             let position = last
             reactor.execute {
                 self.reactor.schedule(after: Self.retryInterval) { [weak self] in
                     guard let self, !self.isAbandoned else { return }
-                    Task { await self.forgetEarlierCalls(after: position) }
+                    Task { await self.scheduleDeletionOfEarlierResponses(after: position) }
                 }
             }
         }
@@ -316,10 +316,10 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     /// Deletes expired responses with separate writes, one for each actor. No call waits for them: a failure only leaves an
     /// unused response in the store.
     private func deleteExpiredSeparately() {
-        guard !isForgetting else { return }
-        let writes = forgotten()
+        guard !isDeletingExpired else { return }
+        let writes = nextDeletions()
         guard !writes.isEmpty else { return }
-        isForgetting = true
+        isDeletingExpired = true
         let (store, reactor) = (store, reactor)
         let parts = Dictionary(grouping: writes) { $0.key.partition.map { ByteText($0) } }.values
         Task {
@@ -327,16 +327,16 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
                 for part in parts { group.addTask { try? await store.write(part) } }
             }
             reactor.execute {
-                self.isForgetting = false
+                self.isDeletingExpired = false
                 self.scheduleExpiry()
             }
         }
     }
 
-    private func forgotten() -> [StateWrite] {
+    private func nextDeletions() -> [StateWrite] {
         var writes: [StateWrite] = []
         let now = reactor.now
-        while writes.count < Self.evictionBatch, firstExpiry < expiries.count, expiries[firstExpiry].time <= now {
+        while writes.count < Self.deletionBatch, firstExpiry < expiries.count, expiries[firstExpiry].time <= now {
             writes.append(.delete(removeFirstExpired()))
         }
         scheduleExpiry()
@@ -344,12 +344,12 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     }
 
     private func scheduleExpiry() {
-        guard !willForget, !isForgetting, firstExpiry < expiries.count else { return }
-        willForget = true
+        guard !isDeletionScheduled, !isDeletingExpired, firstExpiry < expiries.count else { return }
+        isDeletionScheduled = true
         let (now, time) = (reactor.now, expiries[firstExpiry].time)
         reactor.schedule(after: .nanoseconds(Int64(clamping: time > now ? time - now : 0))) { [weak self] in
             guard let self else { return }
-            self.willForget = false
+            self.isDeletionScheduled = false
             if !self.isAbandoned { self.schedule() }
         }
     }

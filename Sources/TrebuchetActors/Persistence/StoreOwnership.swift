@@ -32,7 +32,7 @@ package final class StoreOwnership: Sendable {
 
     deinit { release() }
 
-    package func isAbout(_ store: any StateStore, for name: String) -> Bool {
+    package func isClaim(on store: any StateStore, for name: String) -> Bool {
         use.map { $0.name == name && $0.store == Self.object(store) } ?? false
     }
 
@@ -68,7 +68,7 @@ package final class StoreOwnership: Sendable {
         }
     }
 
-    /// Releases the store; it can be acquired again unless `forGood` is set.
+    /// Releases the store; it can be acquired again unless `permanently` is true.
     package func release(permanently: Bool = true) {
         state.withLock { state in
             if case .owned = state, let use { _ = Self.holders.withLock { $0.remove(use) } }

@@ -59,7 +59,7 @@ public struct StoredLog: Equatable, Sendable {
     /// contains resumes from there.
     public let earlierIncarnations: [StreamIncarnation]
     /// The retained changes before the snapshot, in order; the last one leads to it.
-    package let passed: [LogEntry]
+    package let earlierEntries: [LogEntry]
 
     /// Creates a stored log.
     ///
@@ -72,19 +72,19 @@ public struct StoredLog: Equatable, Sendable {
         self.snapshot = snapshot
         self.entries = entries
         self.earlierIncarnations = earlierIncarnations
-        passed = []
+        earlierEntries = []
     }
 
     package init(
-        snapshot: LogSnapshot, entries: [LogEntry], earlierIncarnations: [StreamIncarnation], passed: [LogEntry]
+        snapshot: LogSnapshot, entries: [LogEntry], earlierIncarnations: [StreamIncarnation], earlierEntries: [LogEntry]
     ) {
         self.snapshot = snapshot
         self.entries = entries
         self.earlierIncarnations = earlierIncarnations
-        self.passed = passed
+        self.earlierEntries = earlierEntries
     }
 
-    /// Returns whether two logs are equal. Equality ignores compacted entries (`passed`).
+    /// Returns whether two logs are equal. Equality ignores compacted entries (`earlierEntries`).
     public static func == (one: StoredLog, other: StoredLog) -> Bool {
         one.snapshot == other.snapshot && one.entries == other.entries
             && one.earlierIncarnations == other.earlierIncarnations

@@ -67,10 +67,10 @@ extension AdminCommand {
             Console.print("granted role '\(role)' to account '\(account)'")
         })
 
-    static let take = CommandSpec(
-        name: "admin take", summary: "revoke a role of an account", operands: "<account> <role>", operandCount: 2...2,
+    static let revoke = CommandSpec(
+        name: "admin revoke", summary: "revoke a role of an account", operands: "<account> <role>", operandCount: 2...2,
         options: AdminClient.options,
-        discussion: "  trebuchet admin take ada@example.org editor --data chat.db",
+        discussion: "  trebuchet admin revoke ada@example.org editor --data chat.db",
         run: { arguments in
             let (account, role) = (arguments.operands[0], arguments.operands[1])
             let answer = try await AdminClient(arguments).request(

@@ -9,7 +9,7 @@ enum AdminCommand {
         summary: "manage documents, rooms, accounts and roles of a running server on this machine",
         subcommands: [
             collections, documents, removeDocument, removeCollection, export, importing, rooms, members, kick, accounts,
-            sessions, grant, take, removeAccount, endSession,
+            sessions, grant, revoke, removeAccount, endSession,
         ],
         discussion: """
             Connects to the server's admin socket, a Unix socket that only root and the server's user can open, never over the

@@ -19,7 +19,7 @@ final class CommandInterruption: Sendable {
         for signal in [ProcessSignal.interrupt, .terminate] {
             ShutdownSignals([signal]).onFirst { [self] in
                 received.store(signal.number, ordering: .sequentiallyConsistent)
-                link.cut()
+                link.abort()
             }
         }
     }

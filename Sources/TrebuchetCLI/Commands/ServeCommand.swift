@@ -144,9 +144,9 @@ enum ServeCommand {
         let isForOthers = arguments.string("--origins") != nil || arguments.string("--trusted-proxies") != nil
         let host = host(arguments)
         if arguments.has("--schema") {
-            server.serveSchema(to: .everybody)
+            server.serveSchema(to: .allClients)
         } else if !isForOthers, ["127.0.0.1", "::1", "localhost"].contains(host) {
-            server.serveSchema(to: .thisMachine)
+            server.serveSchema(to: .localClients)
         }
     }
 
@@ -264,12 +264,13 @@ enum ServeCommand {
         for line in services.inForce { Console.announce(line) }
         if let admin { Console.announce("admin socket: \(admin.path), for 'trebuchet admin' on this machine") }
         for line in operatorLines { Console.announce(line) }
-        if let folder = arguments.string("--static") { Console.announce("pages: those of \(folder), at \(pageURL)") }
+        if let folder = arguments.string("--static") {
+            Console.announce("pages: the files of \(folder), at \(pageURL)")
+        }
         if hostsExamples {
             Console.announce("open: \(pageURL) in a browser")
-            Console.announce(
-                "try: trebuchet observe --url \(url) todos observeState    "
-                    + "and: trebuchet call --url \(url) todos 'addTodo(title:)' '\"Milk\"'")
+            Console.announce("try: trebuchet observe --url \(url) todos observeState")
+            Console.announce("and: trebuchet call --url \(url) todos 'addTodo(title:)' '\"Milk\"'")
         } else if !arguments.has("--bench"), !isTormented {
             Console.announce("examples: none; --examples hosts \(ExampleActors.names.joined(separator: ", "))")
         }

@@ -57,7 +57,7 @@ enum InspectLogs {
     /// The order of fields in the log, since JSON members have none; other fields follow.
     private static let order = ["call", "connection", "address", "principal", "type", "actor", "method", "stream"]
 
-    /// Returns a log line: `2026-05-01T12:00:00.007Z debug call connection=7 actor=lists/a method=add(_:) seconds=0.00031`.
+    /// Returns a log line: `2026-05-01T12:00:00.007Z debug call ended connection=7 actor=lists/a method=add(_:) seconds=0.00031`.
     static func text(of line: LenientJSON) -> String {
         let time = Date(timeIntervalSince1970: line["time"].number / 1_000)
         var words = [

@@ -30,8 +30,9 @@ public struct ClusterMemberSettings: Hashable, Sendable {
         else {
             throw ClusterEngineError(
                 .invalid,
-                "ClusterMemberSettings: the margin must be less than half of the lease, a round at most a quarter of the rest, "
-                    + "and all other settings greater than 0")
+                "ClusterMemberSettings: leaseMargin must be less than half of leaseDuration, roundInterval at most a quarter of "
+                    + "the difference of both, and roundInterval, concurrentHandovers and requestsInFlight greater than 0"
+            )
         }
     }
 }

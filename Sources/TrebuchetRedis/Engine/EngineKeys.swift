@@ -41,7 +41,7 @@ struct EngineKeys: Sendable {
 
     /// A key of a table.
     enum TableKeySuffix: String {
-        /// A hash: life, top, cut.
+        /// A hash with the fields `life` (incarnation), `top` (last change) and `cut` (last removed notice).
         case state = "table"
         /// A hash from name to version:until:bytes; until is 0 for permanent values.
         case values
@@ -50,9 +50,9 @@ struct EngineKeys: Sendable {
         /// A sorted set of the names of expiring values, by expiry.
         case until
         /// A stream with ids number-0, and the field d.
-        case news
+        case notices = "news"
         /// A channel with the numbers of changes that have notices.
-        case published = "told"
+        case published = "changed"
     }
 
     func part(_ part: TableKeySuffix, of table: ClusterTable) -> [UInt8] {

@@ -1,6 +1,6 @@
 /// The scripts for atomic operations on tables at the server.
 extension EngineScripts {
-    static let tables = [tableValues, tableRows, tableChange, tableNews, rates]
+    static let tables = [tableValues, tableRows, tableChange, tableNotices, rates]
 
     /// The function `found(stored)` returns version and bytes of a stored value; nothing if it is missing or expired.
     private static let found =
@@ -48,7 +48,7 @@ extension EngineScripts {
             return all
             """)
 
-    /// KEYS: state, values, names, until, news. ARGV: the expected life or nothing, a life for a new table, limits of
+    /// KEYS: state, values, names, until, notices. ARGV: the expected incarnation or nothing, one for a new table, limits of
     /// values and of notices, channel, `n` for a notice or nothing, the notice, and the number of expectations. Then
     /// name and version of each expectation. Then each write: name, kind (`p`, `l`, `a`, `d`), number and bytes.
     ///
@@ -78,18 +78,18 @@ extension EngineScripts {
             local top = text((redis.call('HGET', KEYS[1], 'top') or 0) + 1)
             redis.call('HSET', KEYS[1], 'top', top, 'life', life or ARGV[2])
             for i = first, #ARGV, 4 do
-              local name, deed, number, bytes = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
-              if deed == 'd' then
+              local name, operation, number, bytes = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+              if operation == 'd' then
                 remove(name)
               else
-                local till = deed == 'l' and text(now + number) or '0'
-                if deed == 'a' then
+                local till = operation == 'l' and text(now + number) or '0'
+                if operation == 'a' then
                   local _, before = found(redis.call('HGET', KEYS[2], name))
                   bytes = text((before and string.match(before, '^-?%d+$') or 0) + number)
                 end
                 redis.call('HSET', KEYS[2], name, top .. ':' .. till .. ':' .. bytes)
                 redis.call('ZADD', KEYS[3], 0, name)
-                if deed == 'l' then
+                if operation == 'l' then
                   redis.call('ZADD', KEYS[4], till, name)
                 else
                   redis.call('ZREM', KEYS[4], name)
@@ -100,8 +100,8 @@ extension EngineScripts {
               redis.call('XADD', KEYS[5], top .. '-0', 'd', ARGV[7])
               local over = redis.call('XLEN', KEYS[5]) - ARGV[4]
               if over > 0 then
-                local gone = redis.call('XRANGE', KEYS[5], '-', '+', 'COUNT', over)
-                redis.call('HSET', KEYS[1], 'cut', string.sub(gone[#gone][1], 1, -3))
+                local removed = redis.call('XRANGE', KEYS[5], '-', '+', 'COUNT', over)
+                redis.call('HSET', KEYS[1], 'cut', string.sub(removed[#removed][1], 1, -3))
                 redis.call('XTRIM', KEYS[5], 'MAXLEN', ARGV[4])
               end
               redis.call('SPUBLISH', ARGV[5], top)
@@ -109,9 +109,9 @@ extension EngineScripts {
             return {'changed', top}
             """)
 
-    /// KEYS: state, news. ARGV: the number after which to read, limit. Returns life, top and cut, whether no more
-    /// follow, then id and bytes of each.
-    static let tableNews = RedisScript(
+    /// KEYS: state, notices. ARGV: the number after which to read, limit. Returns incarnation, last number and
+    /// truncation, whether no more follow, then id and bytes of each.
+    static let tableNotices = RedisScript(
         """
         local state = redis.call('HMGET', KEYS[1], 'life', 'top', 'cut')
         local limit = tonumber(ARGV[2])

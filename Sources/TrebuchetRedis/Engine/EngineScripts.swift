@@ -103,7 +103,7 @@ package enum EngineScripts {
             local rest = left(own[3], own[4])
             if own[1] and own[1] ~= ARGV[1] and rest > 0 then
               if own[3] - now > rest then redis.call('HSET', KEYS[1], 'until', text(now + rest)) end
-              return {'held', own[1], own[2], text(rest)}
+              return {'owned', own[1], own[2], text(rest)}
             end
             local fence = own[2]
             if own[1] ~= ARGV[1] then fence = text(redis.call('HINCRBY', KEYS[1], 'fence', 1)) end

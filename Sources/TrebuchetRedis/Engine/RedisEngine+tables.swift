@@ -72,7 +72,9 @@ extension RedisEngine {
             case .delete: arguments += ["d", "", ""]
             }
         }
-        let parts = [EngineKeys.TableKeySuffix.state, .values, .names, .until, .news].map { keys.part($0, of: table) }
+        let parts = [EngineKeys.TableKeySuffix.state, .values, .names, .until, .notices].map {
+            keys.part($0, of: table)
+        }
         let words = try await run(EngineScripts.tableChange, parts, arguments, confirmation).elements ?? []
         guard let word = words.first else { throw Self.damaged("table '\(table)'") }
         if word.isText("full") { return .full }
@@ -90,7 +92,7 @@ extension RedisEngine {
         try limits.check(table)
         let words =
             try await run(
-                EngineScripts.tableNews, [keys.part(.state, of: table), keys.part(.news, of: table)],
+                EngineScripts.tableNotices, [keys.part(.state, of: table), keys.part(.notices, of: table)],
                 [.text(String(number ?? 0)), .integer(Int64(max(1, limit)))]
             ).elements ?? []
         guard words.count >= 4, words.count % 2 == 0, let incarnation = words[0].text,

@@ -165,7 +165,7 @@ public final class RedisEngine: ClusterEngine {
                 [.text(node.description), .integer(Int64(duration)), .text(generation ?? "")], confirmation
             ).elements ?? []
         if answer.first?.isText("lost") == true { throw .generationLost }
-        if answer.first?.isText("held") == true { return .ownedByOther(try Self.holder(of: slot, answer.dropFirst())) }
+        if answer.first?.isText("owned") == true { return .ownedByOther(try Self.holder(of: slot, answer.dropFirst())) }
         guard answer.count == 2, answer[0].isText("acquired"), let fence = answer[1].number else {
             throw Self.damaged("the owner of \(slot)")
         }

@@ -51,10 +51,10 @@ struct AdminCommandHandler: Sendable {
         switch request {
         case .collections(let after, let limit):
             let host = try hosted(collections, CollectionHost.name)
-            return .collections(try await host.summaries(after: after, limit: try page(limit)))
+            return .collections(try await host.summaries(after: after, limit: try checked(limit)))
         case .documents(let name, let after, let limit):
             let all = try await hosted(collections, CollectionHost.name).documents(of: name)
-            return .documents(part(of: all, after, try page(limit), \.encodedByteCount, by: { $0.id.text }))
+            return .documents(page(of: all, after, try checked(limit), \.encodedByteCount, by: { $0.id.text }))
         case .removeDocuments(let name, let ids):
             return .removed(try await hosted(collections, CollectionHost.name).remove(ids, from: name))
         case .removeOldest(let name, let limit):
@@ -65,13 +65,13 @@ struct AdminCommandHandler: Sendable {
             return .restored(try await host.restore(documents, in: name, replaces: replaces))
         case .rooms(let after, let limit):
             let host = try hosted(rooms, RoomHost.name)
-            return .rooms(host.summaries(prefix: "", after: after, limit: try page(limit)))
+            return .rooms(host.summaries(prefix: "", after: after, limit: try checked(limit)))
         case .members(let room, let after, let limit):
             guard let members = await (try hosted(rooms, RoomHost.name)).members(of: room) else {
                 throw CommandRejected("room '\(room)' does not exist")
             }
             return .members(
-                part(of: members, after, try page(limit), { $0.presence?.byteCount ?? 0 }, by: { $0.membershipID }))
+                page(of: members, after, try checked(limit), { $0.presence?.byteCount ?? 0 }, by: { $0.membershipID }))
         case .kick(let membershipID, let room, let seconds):
             let host = try hosted(rooms, RoomHost.name)
             guard (0...86_400).contains(seconds) else {
@@ -87,12 +87,12 @@ struct AdminCommandHandler: Sendable {
     private func answer(_ request: AdminRequest, with accounts: Accounts) async throws -> AdminResponse {
         switch request {
         case .accounts(let after, let limit):
-            return .accounts(try await accounts.summaries(after: after, limit: try page(limit)))
+            return .accounts(try await accounts.summaries(after: after, limit: try checked(limit)))
         case .account(let name):
             return .accounts([try await accounts.summary(of: name)].compactMap(\.self))
         case .sessions(let account, let after, let limit):
             if let account, try await accounts.summary(of: account) == nil { throw noAccount(account) }
-            return .sessions(try await accounts.sessions(of: account, after: after, limit: try page(limit)))
+            return .sessions(try await accounts.sessions(of: account, after: after, limit: try checked(limit)))
         case .setRole(let role, let account, let isGranted):
             guard CollectionLimits.isName(role), !RoleSet.words.contains(role) else {
                 throw CommandRejected("'\(role)' is not a valid role; use letters, digits, -, _ and .")
@@ -124,7 +124,7 @@ struct AdminCommandHandler: Sendable {
         return host
     }
 
-    private func page(_ limit: Int) throws -> Int {
+    private func checked(_ limit: Int) throws -> Int {
         guard (1...Self.maximumPageLength).contains(limit) else {
             throw CommandRejected("the page size must be 1 to \(Self.maximumPageLength) entries")
         }
@@ -132,14 +132,14 @@ struct AdminCommandHandler: Sendable {
     }
 
     /// Returns the next page, with at least one entry where there are any.
-    private func part<Entry>(
+    private func page<Entry>(
         of all: [Entry], _ after: String?, _ limit: Int, _ bytes: (Entry) -> Int, by name: (Entry) -> String
     ) -> [Entry] {
         let rest = all.filter { after?.precedesInBytes(name($0)) ?? true }
-        var room = Self.pageBytes
+        var remainingBytes = Self.pageBytes
         let page = rest.sorted { name($0).precedesInBytes(name($1)) }.prefix(limit).prefix { entry in
-            defer { room -= bytes(entry) }
-            return room > 0
+            defer { remainingBytes -= bytes(entry) }
+            return remainingBytes > 0
         }
         return Array(page)
     }

@@ -69,7 +69,7 @@ package final class AdminConnection: Sendable {
     }
 
     /// Aborts current and future reads and writes.
-    package func cut() { shutdown(descriptor, Int32(SHUT_RDWR)) }
+    package func abort() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     // MARK: Reading
 

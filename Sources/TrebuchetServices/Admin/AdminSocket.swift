@@ -69,7 +69,7 @@ public final class AdminSocket: Sendable {
         file.remove()
         // Wakes the thread that accepts connections; it closes the descriptor.
         shutdown(file.descriptor, Int32(SHUT_RDWR))
-        for link in links { link.cut() }
+        for link in links { link.abort() }
     }
 
     private func acceptAll() {

@@ -6,8 +6,8 @@ public struct AdminSocketError: Error, Sendable, Hashable, CustomStringConvertib
 
     init(_ description: String) { self.description = description }
 
-    static func failed(_ what: String, _ path: String) -> AdminSocketError {
-        AdminSocketError("\(what) \(path): \(String(cString: strerror(errno)))")
+    static func failed(_ operation: String, _ path: String? = nil) -> AdminSocketError {
+        AdminSocketError("\(operation)\(path.map { " \($0)" } ?? ""): \(String(cString: strerror(errno)))")
     }
 }
 
@@ -127,7 +127,7 @@ struct AdminSocketFile {
     private static func acquire(_ path: String) throws(AdminSocketError) -> Int32 {
         while true {
             let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
-            guard descriptor >= 0 else { throw .failed("making", path) }
+            guard descriptor >= 0 else { throw .failed("creating", path) }
             var (own, present) = (stat(), stat())
             guard fstat(descriptor, &own) == 0, own.st_mode == S_IFREG | 0o600, own.st_uid == geteuid() else {
                 close(descriptor)
@@ -170,7 +170,7 @@ struct AdminSocketFile {
 
     private static func socket() throws(AdminSocketError) -> Int32 {
         let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { throw .failed("creating a socket", "") }
+        guard descriptor >= 0 else { throw .failed("creating a socket") }
         return descriptor
     }
 

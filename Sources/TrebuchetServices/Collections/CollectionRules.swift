@@ -54,7 +54,7 @@ public struct DocumentChangeRequest: Sendable {
 /// A group of callers that may read the same documents of a collection. The server evaluates a query once for each group.
 public enum ReaderGroup: Sendable, Hashable {
     /// All callers may read the same; the rules are not asked for single documents.
-    case everybody
+    case allCallers
     /// All callers with the same group name may read the same.
     case named(String)
     /// Each principal has separate queries.
@@ -83,7 +83,7 @@ public protocol CollectionRules: Sendable {
     /// queries, and `isAllowed` is not called for `read`. Default: false.
     func hasUniformReaders(in collection: String) -> Bool
 
-    /// Returns the group of callers that may read the same as a principal. By default it is `everybody` where readers are
+    /// Returns the group of callers that may read the same as a principal. By default it is `allCallers` where readers are
     /// alike, otherwise `separate`.
     func readerGroup(for principal: Principal?, in collection: String) -> ReaderGroup
 
@@ -102,9 +102,9 @@ extension CollectionRules {
     /// Returns false: each principal has separate queries.
     public func hasUniformReaders(in collection: String) -> Bool { false }
 
-    /// Returns `everybody` where readers are alike, otherwise `separate`.
+    /// Returns `allCallers` where readers are alike, otherwise `separate`.
     public func readerGroup(for principal: Principal?, in collection: String) -> ReaderGroup {
-        hasUniformReaders(in: collection) ? .everybody : .separate
+        hasUniformReaders(in: collection) ? .allCallers : .separate
     }
 
     /// Returns the server's limits.

@@ -94,7 +94,7 @@ struct DocumentIndex: Sendable {
         var bucket = first(hash)
         while buckets[bucket] != entry {
             // unreachable from data: callers have found the place, or have inserted it.
-            precondition(buckets[bucket] != 0, "a document without a place")
+            precondition(buckets[bucket] != 0, "a document without a position in the index")
             bucket = next(bucket)
         }
         return bucket

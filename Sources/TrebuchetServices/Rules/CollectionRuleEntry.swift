@@ -82,7 +82,7 @@ struct CollectionRuleEntry: Sendable {
 
     func readers(_ principal: Principal?) -> ReaderGroup {
         guard let roles = permissions[.read]?.roles else { return .named("nobody") }
-        if roles.admitsEverybody { return .everybody }
+        if roles.admitsAllCallers { return .allCallers }
         if roles.admits(principal) { return .named("all") }
         guard roles.dependsOnDocument else { return .named("nobody") }
         // Callers that are not signed in see at most documents without a creator.

@@ -51,7 +51,7 @@ struct RoleSet: Sendable, Hashable {
 
     /// True when the decision can depend on the document.
     var dependsOnDocument: Bool { admitsCreator || admitsNoCreator }
-    var admitsEverybody: Bool { admitsAnyone }
+    var admitsAllCallers: Bool { admitsAnyone }
 
     var text: String { names.joined(separator: ", ") }
 }

@@ -17,7 +17,7 @@ extension RulesFile {
             )
         case (true, true) where own.permissions[.create] == nil && own.permissions[.read] == nil && !own.pattern.isAny:
             return (member, "no client can create documents (\(create.rule)) or read them (\(read.rule))")
-        case (false, false) where create.roles.admitsEverybody && read.roles.admitsCreatorOnly:
+        case (false, false) where create.roles.admitsAllCallers && read.roles.admitsCreatorOnly:
             let hint = "set create to '\(RoleSet.signedIn)', or add '\(RoleSet.noCreator)' to read"
             return (
                 member, "documents of clients that are not signed in can be read by no client (\(read.rule)); \(hint)"

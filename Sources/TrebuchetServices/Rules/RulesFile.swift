@@ -110,7 +110,7 @@ extension RulesFile: CollectionRules {
         _ principal: Principal?, _ change: DocumentChangeRequest, in collection: String
     ) throws(CollectionError) { try self.collection(collection).check(principal, change) }
 
-    /// Returns the callers with which a principal shares queries. It is `everybody` when all callers may read. Otherwise
+    /// Returns the callers with which a principal shares queries. It is `allCallers` when all callers may read. Otherwise
     /// callers share queries when a role authorizes them for all documents, or when they may read none. A caller that may read
     /// some documents has separate queries.
     public func readerGroup(for principal: Principal?, in collection: String) -> ReaderGroup {

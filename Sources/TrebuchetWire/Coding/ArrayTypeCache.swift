@@ -14,7 +14,7 @@ extension Array: ReadableArray where Element: Decodable {
 
 /// A cache of types and whether they are such arrays, because the runtime lookup is slower.
 ///
-/// It owns its memory, behind a pointer like the tape.
+/// It owns its memory, behind a pointer like a `JSONIndex`.
 struct ArrayTypeCache: ~Copyable {
     private static let capacity = 32
 

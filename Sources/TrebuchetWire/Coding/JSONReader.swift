@@ -6,7 +6,7 @@
 
 /// A decoder that reads values from JSON text in place.
 ///
-/// A value is identified by its mark, an index into the tape, which locates all values. Finding a member therefore does not read
+/// A value is identified by its mark, an offset in the `JSONIndex`, which locates all values. Finding a member therefore does not read
 /// the members before it, and the path to a value is computed only on demand.
 final class JSONReader {
     let userInfo: [CodingUserInfoKey: any Sendable]
@@ -14,8 +14,8 @@ final class JSONReader {
     /// The text. It is valid during the decoding; then `close` replaces it.
     @exclusivity(unchecked) private(set) var text = JSONCursor(UnsafeRawBufferPointer(start: nil, count: 0))
     // Unchecked, like the others, because a check would cost more than most reads: no code here calls other code during a change.
-    @exclusivity(unchecked) private var tape = JSONIndex()
-    /// True if the tape describes the text.
+    @exclusivity(unchecked) private var jsonIndex = JSONIndex()
+    /// True if `jsonIndex` describes the text.
     @exclusivity(unchecked) private(set) var isScanned = false
     /// True if a value has read all of the text itself.
     @exclusivity(unchecked) var isInUse = false
@@ -72,7 +72,7 @@ final class JSONReader {
     private func scanText() throws {
         var cursor = text
         do {
-            try tape.scan(&cursor)
+            try jsonIndex.scan(&cursor)
         } catch {
             throw DecodingError.dataCorrupted(
                 .init(codingPath: [], debugDescription: "not valid JSON: \(error.message)"))
@@ -84,7 +84,7 @@ final class JSONReader {
     func close(isRetained: Bool) {
         scopes.removeAll(keepingCapacity: true)
         if !tables.isEmpty { tables = [:] }
-        if isRetained { tape.erase() } else { tape.clear() }
+        if isRetained { jsonIndex.erase() } else { jsonIndex.clear() }
         isScanned = isRetained
         isPooling = !isRetained
         text = JSONCursor(UnsafeRawBufferPointer(start: Self.unread.utf8Start, count: 1))
@@ -93,7 +93,7 @@ final class JSONReader {
     /// Returns a cursor at a value, or at the start of the text if it is not scanned.
     func cursor(at mark: Int) -> JSONCursor {
         var cursor = text
-        if isScanned, mark != Self.noMark { cursor.at = Int(tape.marks[mark].start) }
+        if isScanned, mark != Self.noMark { cursor.at = Int(jsonIndex.marks[mark].start) }
         return cursor
     }
 
@@ -120,52 +120,53 @@ final class JSONReader {
     /// Returns the first byte of a value, which identifies its kind.
     @inline(__always)
     func first(_ mark: Int) -> UInt8 {
-        mark == Self.noMark ? UInt8(ascii: "n") : text.base[Int(tape.marks[mark].start)]
+        mark == Self.noMark ? UInt8(ascii: "n") : text.base[Int(jsonIndex.marks[mark].start)]
     }
 
     @inline(__always)
     func isNull(_ mark: Int) -> Bool { first(mark) == UInt8(ascii: "n") }
 
     @inline(__always)
-    func mark(_ mark: Int) -> JSONIndex.Mark { tape.marks[mark] }
+    func mark(_ mark: Int) -> JSONIndex.Mark { jsonIndex.marks[mark] }
 
     /// Returns the bytes of a number or literal.
     @inline(__always)
     func bytes(_ mark: Int) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(
-            start: text.base + Int(tape.marks[mark].start), count: Int(tape.marks[mark].info))
+            start: text.base + Int(jsonIndex.marks[mark].start), count: Int(jsonIndex.marks[mark].info))
     }
 
     /// Returns the bytes between the quotes of a string.
     @inline(__always)
     func inner(_ mark: Int) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(start: text.base + Int(tape.marks[mark].start) + 1, count: tape.marks[mark].count)
+        UnsafeRawBufferPointer(
+            start: text.base + Int(jsonIndex.marks[mark].start) + 1, count: jsonIndex.marks[mark].count)
     }
 
     /// Returns the mark behind an array or object.
     @inline(__always)
-    func endMark(of mark: Int) -> Int { Int(tape.marks[mark].info) }
+    func endMark(of mark: Int) -> Int { Int(jsonIndex.marks[mark].info) }
 
-    func count(_ mark: Int) -> Int { Int(tape.marks[mark + 1].info & ~JSONIndex.mayRepeat) }
+    func count(_ mark: Int) -> Int { Int(jsonIndex.marks[mark + 1].info & ~JSONIndex.mayRepeat) }
 
     /// Returns the mark behind a value.
     @inline(__always)
     func next(_ mark: Int) -> Int {
-        let first = text.base[Int(tape.marks[mark].start)]
-        return first == 0x7B || first == 0x5B ? Int(tape.marks[mark].info) : mark &+ 1
+        let first = text.base[Int(jsonIndex.marks[mark].start)]
+        return first == 0x7B || first == 0x5B ? Int(jsonIndex.marks[mark].info) : mark &+ 1
     }
 
     @inline(__always)
     func name(_ mark: Int) -> UnsafeRawBufferPointer {
-        let name = tape.marks[mark]
-        let base = name.isEscaped ? UnsafePointer(tape.names.unsafelyUnwrapped) : text.base
+        let name = jsonIndex.marks[mark]
+        let base = name.isEscaped ? UnsafePointer(jsonIndex.names.unsafelyUnwrapped) : text.base
         return UnsafeRawBufferPointer(start: base + Int(name.start), count: name.count)
     }
 
     // MARK: Members
 
     /// Returns the mark of a member's value, or nil if the object has no such member. The search starts behind the last member
-    /// found with `isInUse`, because members are usually read in order.
+    /// found with `isTaken`, because members are usually read in order.
     @inline(__always)
     func member(_ name: String, of object: Int, isTaken: Bool) -> Int? {
         var name = name
@@ -173,30 +174,30 @@ final class JSONReader {
     }
 
     private func find(_ name: UnsafeRawBufferPointer, in object: Int, _ isTaken: Bool) -> Int? {
-        if tape.marks[object + 1].info & JSONIndex.mayRepeat != 0, repeatsNames(object) {
-            return placeInTable(name, object).map { $0 + 1 }
+        if jsonIndex.marks[object + 1].info & JSONIndex.mayRepeat != 0, repeatsNames(object) {
+            return markInTable(name, object).map { $0 + 1 }
         }
-        let likely = Int(tape.marks[object + 1].start)
+        let likely = Int(jsonIndex.marks[object + 1].start)
         guard
             let found = likely < endMark(of: object) && isName(likely, name)
                 ? likely : search(name, in: object, from: likely)
         else { return nil }
-        if isTaken { tape.marks[object + 1].start = UInt32(truncatingIfNeeded: next(found + 1)) }
+        if isTaken { jsonIndex.marks[object + 1].start = UInt32(truncatingIfNeeded: next(found + 1)) }
         return found + 1
     }
 
     @inline(__always)
     private func isName(_ mark: Int, _ name: UnsafeRawBufferPointer) -> Bool {
-        let own = tape.marks[mark]
+        let own = jsonIndex.marks[mark]
         guard own.count == name.count else { return false }
         return name.isEmpty || JSONString.isSame(self.name(mark).baseAddress!, name.baseAddress!, name.count)
     }
 
     /// The number of members above which an object is searched by a table.
-    private static let maximumSearched = 24
+    private static let maximumScannedMembers = 24
 
     private func search(_ name: UnsafeRawBufferPointer, in object: Int, from likely: Int) -> Int? {
-        guard count(object) <= Self.maximumSearched else { return placeInTable(name, object) }
+        guard count(object) <= Self.maximumScannedMembers else { return markInTable(name, object) }
         let end = endMark(of: object)
         for (first, last) in [(likely, end), (object + 2, likely)] {
             var mark = first
@@ -212,11 +213,11 @@ final class JSONReader {
     private func repeatsNames(_ object: Int) -> Bool {
         guard tables[object] == nil else { return true }
         guard !makeTable(of: object) else { return true }
-        tape.marks[object + 1].info &= ~JSONIndex.mayRepeat
+        jsonIndex.marks[object + 1].info &= ~JSONIndex.mayRepeat
         return false
     }
 
-    private func placeInTable(_ name: UnsafeRawBufferPointer, _ object: Int) -> Int? {
+    private func markInTable(_ name: UnsafeRawBufferPointer, _ object: Int) -> Int? {
         if tables[object] == nil { _ = makeTable(of: object) }
         return tables[object]?.index(of: name) { self.name($0) }
     }
@@ -237,12 +238,12 @@ final class JSONReader {
 
     /// Returns the distinct names of an object.
     func names(of object: Int) -> [String] {
-        let isRepeating = tape.marks[object + 1].info & JSONIndex.mayRepeat != 0 && repeatsNames(object)
+        let isRepeating = jsonIndex.marks[object + 1].info & JSONIndex.mayRepeat != 0 && repeatsNames(object)
         var names: [String] = []
         names.reserveCapacity(count(object))
         var mark = object + 2
         while mark < endMark(of: object) {
-            if !isRepeating || placeInTable(name(mark), object) == mark {
+            if !isRepeating || markInTable(name(mark), object) == mark {
                 names.append(String(decoding: name(mark), as: UTF8.self))
             }
             mark = next(mark + 1)
@@ -270,7 +271,7 @@ final class JSONReader {
 
     /// Returns the path to a value. The values that are being decoded know their own steps, so this is fast even in large arrays.
     func path(to mark: Int) -> [any CodingKey] {
-        guard isScanned, mark > 0, mark < tape.count else { return [] }
+        guard isScanned, mark > 0, mark < jsonIndex.count else { return [] }
         var path: [any CodingKey] = []
         var reached = 0
         for scope in scopes {

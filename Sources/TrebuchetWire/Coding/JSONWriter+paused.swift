@@ -24,7 +24,7 @@ extension JSONWriter {
                 .init(
                     codingPath: path(to: frames[depth].serial) ?? [],
                     debugDescription: "a value was written to its container while it was being encoded"))
-        let lost = JSONWriter.lost(frames[depth].kind)
+        let lost = JSONWriter.discarding(frames[depth].kind)
         lost.isTooDeep = true
         return lost
     }
@@ -41,20 +41,20 @@ extension JSONWriter {
         return rest
     }
 
-    private func pausedIndex(_ serial: UInt64) -> Int? { pausedPlaces[serial] }
+    private func pausedIndex(_ serial: UInt64) -> Int? { pausedIndices[serial] }
 
     private func pausedFrame(_ depth: Int, end: Int) -> PausedFrame {
         let frame = frames[depth]
         let outer = depth > 0 ? frames[depth - 1] : nil
         return PausedFrame(
             serial: frame.serial, kind: frame.kind, count: frame.count, level: frame.level,
-            parent: outer?.serial ?? 0, position: outer.map { $0.kind == .single ? -1 : lastPlace(of: $0) } ?? -1,
+            parent: outer?.serial ?? 0, position: outer.map { $0.kind == .single ? -1 : lastPosition(of: $0) } ?? -1,
             isNamed: outer?.kind == .object, end: end)
     }
 
     /// Pauses the top frame, because its parent is written to.
     private func pause() {
-        pausedPlaces[frames[top].serial] = paused.count
+        pausedIndices[frames[top].serial] = paused.count
         paused.append(pausedFrame(top, end: buffer.count))
         if frames[top].kind == .empty { _ = rest(of: paused.count - 1) }
         if frames[top].kind != .empty { close(top) }
@@ -62,14 +62,14 @@ extension JSONWriter {
     }
 
     /// Closes the top frame, because its value ends.
-    func closeLoose() {
+    func closeTop() {
         close(top)
         top -= 1
     }
 
     /// Inserts the late parts of the frames from index `first` on, which have ended.
     func splice(from first: Int) {
-        defer { forgetPaused(from: first) }
+        defer { removePaused(from: first) }
         guard let start = paused[first...].first(where: { $0.rest != nil })?.end else { return }
         let tail = Array(buffer.bytes[start...])
         buffer.truncate(to: start)
@@ -86,7 +86,7 @@ extension JSONWriter {
     }
 
     private func append(_ rest: JSONWriter, isBegun: Bool) {
-        while rest.top > 0 { rest.closeLoose() }
+        while rest.top > 0 { rest.closeTop() }
         if !isBegun { rest.close(0) }
         rest.splice(from: 0)
         failure = failure ?? rest.failure
@@ -98,9 +98,9 @@ extension JSONWriter {
     }
 
     /// Removes the paused frames from an index on, because their parent has ended.
-    func forgetPaused(from first: Int) {
+    func removePaused(from first: Int) {
         guard paused.count > first else { return }
-        for entry in paused[first...] { pausedPlaces[entry.serial] = nil }
+        for entry in paused[first...] { pausedIndices[entry.serial] = nil }
         paused.removeSubrange(first...)
     }
 
@@ -123,7 +123,7 @@ extension JSONWriter {
                     let frame = frames[depth]
                     guard frame.kind == .object || frame.kind == .array, frame.count > 0 else { return nil }
                     return step(
-                        frame.kind == .object, lastPlace(of: frame) + (frame.kind == .array ? firstIndex(depth) : 0))
+                        frame.kind == .object, lastPosition(of: frame) + (frame.kind == .array ? firstIndex(depth) : 0))
                 }
         }
         guard let entry = pausedIndex(serial).map({ paused[$0] }) else { return nil }
@@ -134,7 +134,7 @@ extension JSONWriter {
     var lastStep: (any CodingKey)? {
         let frame = frames[top]
         guard frame.kind == .object || frame.kind == .array, frame.count > 0 else { return nil }
-        return step(frame.kind == .object, lastPlace(of: frame) + (frame.kind == .array ? firstIndex(top) : 0))
+        return step(frame.kind == .object, lastPosition(of: frame) + (frame.kind == .array ? firstIndex(top) : 0))
     }
 
     private func step(_ isNamed: Bool, _ index: Int) -> any CodingKey {
@@ -144,7 +144,7 @@ extension JSONWriter {
     }
 
     /// Returns a writer whose output is discarded, for a position that no longer exists.
-    static func lost(_ kind: JSONFrame.Kind) -> JSONWriter {
+    static func discarding(_ kind: JSONFrame.Kind) -> JSONWriter {
         let writer = JSONWriter(dates: .milliseconds, userInfo: [:])
         _ = writer.push(kind, isScope: true)
         return writer

@@ -41,7 +41,7 @@ final class JSONWriter {
     @exclusivity(unchecked) private var written: (serial: UInt64, start: Int) = (0, 0)
     @exclusivity(unchecked) var paused: [PausedFrame] = []
     /// The indices in `paused` by serial number.
-    @exclusivity(unchecked) var pausedPlaces: [UInt64: Int] = [:]
+    @exclusivity(unchecked) var pausedIndices: [UInt64: Int] = [:]
     /// The index of the first element in the late part of a paused array.
     @exclusivity(unchecked) var firstIndex = 0
     /// The owner of the late part of a paused frame.
@@ -87,7 +87,7 @@ final class JSONWriter {
         if try writeKnown(value) { return }
         let position = push(isScope: true)
         try value.encode(to: ValueEncoder(position))
-        while top > 0 { closeLoose() }
+        while top > 0 { closeTop() }
         guard frames[0].kind != .empty else {
             throw EncodingError.invalidValue(
                 value, .init(codingPath: [], debugDescription: "\(Value.self) encoded no value"))
@@ -102,7 +102,7 @@ final class JSONWriter {
         hasRepeatedNames = false
         isTooDeep = false
         failure = nil
-        if !paused.isEmpty { forgetPaused(from: 0) }
+        if !paused.isEmpty { removePaused(from: 0) }
         guard nameCapacity > 4096 else { return }
         names.deallocate()
         nameCapacity = 64
@@ -166,11 +166,11 @@ final class JSONWriter {
             try value.encode(to: ValueEncoder(push(isScope: true)))
         } catch {
             top = outer
-            forgetPaused(from: pausedBefore)
+            removePaused(from: pausedBefore)
             undo(mark)
             throw error
         }
-        while top > outer + 1 { closeLoose() }
+        while top > outer + 1 { closeTop() }
         close(top)
         top = outer
         if paused.count > pausedBefore { splice(from: pausedBefore) }
@@ -336,7 +336,7 @@ final class JSONWriter {
     }
 
     /// Returns the position within a frame of the part that is being written: the text offset of its name, or its index.
-    func lastPlace(of frame: JSONFrame) -> Int {
+    func lastPosition(of frame: JSONFrame) -> Int {
         frame.kind == .object ? Int(names[frame.firstName + frame.count - 1].offset) : frame.count - 1
     }
 }

@@ -10,7 +10,7 @@ struct JSONWriterPosition {
     @inline(__always)
     func resumed(_ kind: JSONFrame.Kind) -> JSONWriter {
         if writer.top == depth, writer.frames[depth].serial == serial { return writer }
-        return writer.resume(depth, serial) ?? .lost(kind)
+        return writer.resume(depth, serial) ?? .discarding(kind)
     }
 
     /// Starts an array or an object here, or continues the existing one.
@@ -21,7 +21,7 @@ struct JSONWriterPosition {
             writer.open(kind)
         } else if frame.kind != kind, kind != .object || !writer.reopen() {
             writer.failure = writer.failure ?? refusal("another value was already encoded at the same position")
-            let lost = JSONWriter.lost(kind)
+            let lost = JSONWriter.discarding(kind)
             return JSONWriterPosition(writer: lost, depth: 0, serial: lost.frames[0].serial)
         }
         return JSONWriterPosition(writer: writer, depth: writer.top, serial: frame.serial)

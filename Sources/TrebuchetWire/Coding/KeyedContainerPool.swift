@@ -9,7 +9,7 @@ protocol PooledContainerState: AnyObject {
 /// A pool of keyed containers, one for each key type. Creating a container needs two runtime lookups and an allocation, which
 /// costs more than most members.
 ///
-/// The pool owns its memory, behind a pointer like the tape.
+/// The pool owns its memory, behind a pointer like a `JSONIndex`.
 struct KeyedContainerPool<State: PooledContainerState>: ~Copyable {
     /// A pooled container, which this object retains.
     final class PooledContainer {
@@ -174,7 +174,7 @@ extension JSONWriterPosition {
     @inline(never)
     private func newContainer<Key: CodingKey>(_ type: Key.Type) -> KeyedEncodingContainer<Key> {
         let state = KeyedEncodingState(self)
-        let container = KeyedEncodingContainer(KeyedValueEncoder<Key>(at: state))
+        let container = KeyedEncodingContainer(KeyedValueEncoder<Key>(state: state))
         // Only the coder's writer reports its end; others end without notice.
         if writer.isPooling {
             writer.keyed.insert(container, state, ObjectIdentifier(type))

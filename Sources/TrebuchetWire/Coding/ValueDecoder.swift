@@ -28,7 +28,7 @@ struct ValueDecoder: Decoder {
 struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let state: KeyedDecodingState
 
-    /// Calls `body` with the reader, without reference counting: it is alive as long as the place.
+    /// Calls `body` with the reader, without reference counting: it is alive as long as the container state.
     @inline(__always)
     private func reading<Value>(_ body: (_ reader: JSONReader, _ mark: Int) throws -> Value) rethrows -> Value {
         try state.reader._withUnsafeGuaranteedRef { try body($0, state.mark) }

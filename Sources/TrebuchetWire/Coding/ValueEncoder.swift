@@ -26,20 +26,20 @@ struct ValueEncoder: Encoder {
 
 /// A keyed container of an object that is being encoded.
 struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
-    let at: KeyedEncodingState
+    let state: KeyedEncodingState
 
     @inline(__always)
     private var position: JSONWriterPosition {
-        JSONWriterPosition(writer: at.writer.takeUnretainedValue(), depth: at.depth, serial: at.serial)
+        JSONWriterPosition(writer: state.writer.takeUnretainedValue(), depth: state.depth, serial: state.serial)
     }
 
     var codingPath: [any CodingKey] { position.codingPath }
 
-    /// Calls `body` with the writer, without reference counting: it is alive as long as the place.
+    /// Calls `body` with the writer, without reference counting: it is alive as long as the container state.
     @inline(__always)
     private func writing<Result>(_ body: (JSONWriter) throws -> Result) rethrows -> Result {
-        try at.writer._withUnsafeGuaranteedRef { writer in
-            if writer.top == at.depth, writer.frames[at.depth].serial == at.serial { return try body(writer) }
+        try state.writer._withUnsafeGuaranteedRef { writer in
+            if writer.top == state.depth, writer.frames[state.depth].serial == state.serial { return try body(writer) }
             return try body(position.resumed(.object))
         }
     }

@@ -16,7 +16,7 @@ package struct StreamedResponse: Sendable {
         package let blocks: Bool
         /// Returns at most `count` bytes at an offset behind the first piece. Nil or an empty result aborts the connection.
         package let read: @Sendable (_ offset: Int, _ count: Int) -> [UInt8]?
-        /// Receives the progress, and may end the transfer; nil for a body that costs no one else a place.
+        /// Receives the progress, and may end the transfer; nil for a body that no limit of open files counts.
         package let transfer: BodyTransfer?
 
         package init(

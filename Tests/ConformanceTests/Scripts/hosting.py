@@ -31,7 +31,7 @@ def connect(url):
     return websockets.connect(url, subprotocols=["trebuchet.v3"], compression=None)
 
 async def main(url):
-    # 128 bits from the system's random source; whoever has it is this client.
+    # 128 bits from the random source of the system; they identify this client.
     identity = secrets.token_urlsafe(16)
     async with connect(url) as socket:
         limits = await introduce(socket, identity)
@@ -39,51 +39,51 @@ async def main(url):
         answer = await receive(socket)
         assert answer == {"type": "response", "payload": {"callID": "1"}}, answer
 
-        # The server calls while a call of ours is under way, and its answer is the result of ours.
+        # The server calls during a call of this client, and the response is its result.
         await invoke(socket, "2", "tell(_:)", "Hello")
-        call = await expect_call(socket, "hear(_:)", "Hello")
-        await send(socket, "response", callID=call, result="Python heard Hello")
+        call = await expect_call(socket, "receive(_:)", "Hello")
+        await send(socket, "response", callID=call, result="Python received Hello")
         answer = await receive(socket)
-        assert answer["payload"] == {"callID": "2", "result": ["Python heard Hello"]}, answer
+        assert answer["payload"] == {"callID": "2", "result": ["Python received Hello"]}, answer
 
-        # Errors, and an answer that is too large, end that call alone.
+        # An error, or a response that is too large, ends only its call.
         await invoke(socket, "3", "tell(_:)", "Hello")
-        call = await expect_call(socket, "hear(_:)", "Hello")
+        call = await expect_call(socket, "receive(_:)", "Hello")
         await send(socket, "response", callID=call, error={"code": "actorNotFound", "message": "it went home"})
         answer = await receive(socket)
         assert answer["payload"]["result"] == ["actorNotFound", "it went home"], answer
         await invoke(socket, "4", "tell(_:)", "Hello")
-        call = await expect_call(socket, "hear(_:)", "Hello")
+        call = await expect_call(socket, "receive(_:)", "Hello")
         await send(socket, "response", callID=call, result="x" * limits["clientAnswerSize"])
         answer = await receive(socket)
         assert answer["payload"]["result"][0] == "internal", answer
 
-        # A call that nobody waits for any more is cancelled, and a late answer is nothing.
+        # An abandoned call is cancelled, and a late response is ignored.
         await invoke(socket, "5", "tell(_:)", "Hello")
-        call = await expect_call(socket, "hear(_:)", "Hello")
+        call = await expect_call(socket, "receive(_:)", "Hello")
         await send(socket, "cancel", callID="5")
         ends = [await receive(socket), await receive(socket)]
         assert {"type": "cancel", "payload": {"callID": call}} in ends, ends
         assert [end["payload"]["error"]["code"] for end in ends if end["type"] == "response"] == ["cancelled"], ends
         await send(socket, "response", callID=call, result="late")
 
-        # An answer to a call that was never made is refused.
+        # A response without a call is refused.
         await send(socket, "response", callID="1000", result="I know")
         answer = await receive(socket)
         assert answer["type"] == "error", answer
         socket.transport.abort()
 
-    # Another one with an identity of its own gets none of the calls, and the first gets them over its next connection.
+    # Another client with a separate identity gets none of the calls; the first gets them over its next connection.
     async with connect(url) as other, connect(url) as socket:
         await introduce(other, secrets.token_urlsafe(16))
         await introduce(socket, identity)
         await invoke(other, "1", "tell(_:)", "again")
-        call = await expect_call(socket, "hear(_:)", "again")
+        call = await expect_call(socket, "receive(_:)", "again")
         await send(socket, "response", callID=call, result="still here")
         answer = await receive(other)
         assert answer["payload"] == {"callID": "1", "result": ["still here"]}, answer
 
-        # A client that leaves is not waited for.
+        # The server does not wait for a client that leaves.
         await send(socket, "goAway", reason="closed")
         await invoke(socket, "9", "enter(_:)", {"client": "member-1"})
         answer = await receive(socket)

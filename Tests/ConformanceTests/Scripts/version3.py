@@ -1,5 +1,5 @@
-"""A foreign client that speaks version 3 with the JSON of the protocol typed by hand. Arguments: the server's URL and, for wss,
-whom to trust and the version of TLS; or "compressed"."""
+"""A foreign client of version 3, with handwritten JSON of the protocol. Arguments: the server's URL and, for wss,
+the trusted certificate and the version of TLS; or "compressed"."""
 import asyncio, json, ssl, sys
 import websockets
 

@@ -2,22 +2,22 @@ internal import Platform
 internal import SharedState
 internal import TrebuchetServices
 
-/// What a client has written, and what is to be there if each write was done once.
+/// The writes of a client, and the expected documents if each write was executed once.
 package struct NoteEdits: Codable, Sendable {
-    /// The note that all clients write to.
+    /// The note that all clients change.
     package static let shared = Note(id: "shared")
 
     /// The notes that this client has created and not deleted, by their ids.
     package private(set) var notes: [Note] = []
-    /// On the shared note.
+    /// The expected tags of the shared note.
     package private(set) var tags: [String] = []
-    /// The last that it has set in the shared note.
+    /// The last text that this client has set in the shared note.
     package private(set) var text: String?
     package private(set) var writes = 0
     package private(set) var acknowledged = 0
     package private(set) var failures: [String] = []
 
-    /// Names what is written.
+    /// A name for each write.
     private let name: String
 
     init(name: String) { self.name = name }
@@ -40,8 +40,7 @@ package struct NoteEdits: Codable, Sendable {
         notes.sort { $0.id < $1.id }
     }
 
-    /// One write whose trace tells whether it was done once: a deleted note that is created again, or a tag that comes back,
-    /// would show.
+    /// Makes one write that detects a repeated execution: a deleted note that is created again, or a removed tag that is added again.
     @MainActor
     private mutating func write(
         to shown: Shared<SyncedCollection<Note>>, using random: inout RandomSource

@@ -4,15 +4,15 @@ internal import TrebuchetServices
 package struct Note: Codable, Identifiable, Equatable, Sendable {
     package var id: String
     package var text = ""
-    /// How often its creator has updated it.
+    /// The number of updates by its creator.
     package var revision = 0
     package var tags: [String] = []
 
     package init(id: String) { self.id = id }
 }
 
-/// What a client shows the others.
-package struct Visitor: Codable, Equatable, Sendable {
+/// The presence of a client.
+package struct OfficePresence: Codable, Equatable, Sendable {
     package var name: String
     package var mood = ""
 
@@ -27,7 +27,7 @@ extension Schema {
 }
 
 extension Schema.Rooms {
-    static let office = RoomKey<Visitor>(type: "office")
+    static let office = RoomKey<OfficePresence>(type: "office")
 }
 
 extension Schema.Topics {

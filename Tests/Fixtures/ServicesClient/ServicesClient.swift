@@ -5,17 +5,17 @@ internal import SharedState
 internal import Trebuchet
 internal import TrebuchetServices
 
-/// An app of the services in a process of its own, that a test tells what to do.
+/// An app of the services in a separate process, controlled by a test.
 @MainActor
 package final class ServicesClient {
     private let auth: Shared<AuthSession>
     private let notes: Shared<SyncedCollection<Note>>
-    private var presence: Shared<RoomPresence<Visitor>>?
+    private var presence: Shared<RoomPresence<OfficePresence>>?
     private var talk: Shared<TopicChannel<String>>?
 
     /// - Parameter arguments: the program, then host and port of the server, and the file of the credential.
     package static func run(_ arguments: [String]) async throws {
-        // What is waited for in vain ends the process, and so the test's waiting for the reply.
+        // A wait without success ends the process, and with it the wait of the test for the reply.
         alarm(60)
         guard arguments.count == 4, let port = Int(arguments[2]) else { exit(2) }
         var options = TrebuchetBackend.options
@@ -49,15 +49,15 @@ package final class ServicesClient {
         case .signInAsGuest: reply.user = try await auth.signInAsGuest()
         case .sendCode(let email): try await auth.sendMagicCode(to: email)
         case .verify(let email, let code): reply.user = try await auth.verifyMagicCode(email: email, code: code)
-        case .join(let visitor):
+        case .join(let data):
             let presence = Shared(
-                .trebuchetPresence(Schema.Rooms.office, roomId: "1", initialPresence: visitor))
+                .trebuchetPresence(Schema.Rooms.office, roomId: "1", initialPresence: data))
             let talk = Shared(.trebuchetTopic(Schema.Topics.talk, roomId: "1"))
             (self.presence, self.talk) = (presence, talk)
             await shows(presence) { $0.isConnected }
             await shows(talk) { $0.isConnected }
-        case .show(let visitor): try await presence?.update { $0 = visitor }
-        case .awaitPeers(let visitors): await shows(presence) { $0.peers.map(\.data) == visitors }
+        case .show(let data): try await presence?.update { $0 = data }
+        case .awaitPeers(let presences): await shows(presence) { $0.peers.map(\.data) == presences }
         case .publish(let text): try await talk?.publish(text)
         case .awaitEvents(let texts): await shows(talk) { $0.events.map(\.data) == texts }
         case .create(let note): try await notes.create(note)
@@ -75,7 +75,7 @@ package final class ServicesClient {
 
     private func sortedNotes(_ notes: SyncedCollection<Note>) -> [Note] { notes.items.sorted { $0.id < $1.id } }
 
-    /// Returns when the value is so.
+    /// Returns when the value meets the condition.
     private func shows<Value>(_ shared: Shared<Value>?, _ condition: (Value) -> Bool) async {
         guard let shared else { return }
         for await value in shared.updates where condition(value) { return }

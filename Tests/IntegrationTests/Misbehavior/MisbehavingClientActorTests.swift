@@ -163,8 +163,8 @@ import WebSockets
             // A client that knows the limit does not send more.
             let client = TrebuchetClient(transport: .webSocket(host: address.host, port: address.port))
             try await client.connect()
-            let visitor = CalledClientActor(actorSystem: client.actorSystem)
-            try await client.resolve(ClientReferenceHolder.self, id: "host").enter(visitor)
+            let clientActor = CalledClientActor(actorSystem: client.actorSystem)
+            try await client.resolve(ClientReferenceHolder.self, id: "host").enter(clientActor)
             #expect(try await host.ask(100) == ["100"])
             let refused = try await host.ask(2_000)
             #expect(refused.first == "internal")

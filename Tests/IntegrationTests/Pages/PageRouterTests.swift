@@ -315,7 +315,7 @@ import TrebuchetTesting
             let reply = try await PageClient(address).get("/schema.json")
             #expect(reply.status == 404)
         }
-        try await withServer(page, schema: .thisMachine) { server, address in
+        try await withServer(page, schema: .localClients) { server, address in
             server.expose(CallerReportingActor.self, as: "mirrors/*") { _ in
                 CallerReportingActor(actorSystem: server.actorSystem)
             }
@@ -335,13 +335,13 @@ import TrebuchetTesting
         var access = AccessPolicy()
         access.trustedProxies = ["127.0.0.1"]
         access.origins = ["https://app.example"]
-        try await withServer(page, access: access, schema: .thisMachine) { _, address in
+        try await withServer(page, access: access, schema: .localClients) { _, address in
             for headers in [[:], ["X-Forwarded-For": "192.0.2.1"], ["X-Forwarded-For": "127.0.0.1"]] {
                 let reply = try await PageClient(address).get("/schema.json", headers)
                 #expect(reply.status == 404)
             }
         }
-        try await withServer(page, access: access, schema: .everybody) { _, address in
+        try await withServer(page, access: access, schema: .allClients) { _, address in
             let headers = ["X-Forwarded-For": "192.0.2.1"]
             let reply = try await PageClient(address).get("/schema.json", headers, host: "app.example")
             #expect(reply.status == 200)

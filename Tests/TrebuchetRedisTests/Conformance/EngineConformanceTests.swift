@@ -94,14 +94,14 @@ struct EngineConformanceTests {
         let rig = try EngineRig(kind)
         let (node, earlier) = (try ClusterNode(name: "a"), try ClusterNode(name: "a"))
         #expect(try await rig.one.sendMessage([1], to: node) == false)
-        let heard = Journal()
-        let subscription = try await rig.other.subscribeToInbox(of: node) { heard.record("\($0)") }
+        let received = Journal()
+        let subscription = try await rig.other.subscribeToInbox(of: node) { received.record("\($0)") }
         #expect(try await rig.one.sendMessage([0, 13, 10, 255], to: node))
         #expect(try await rig.one.sendMessage([], to: node))
         // An earlier incarnation of the name is another node.
         #expect(try await rig.one.sendMessage([3], to: earlier) == false)
-        await heard.wait { $0.count == 2 }
-        #expect(heard.entries == ["message([0, 13, 10, 255])", "message([])"])
+        await received.wait { $0.count == 2 }
+        #expect(received.entries == ["message([0, 13, 10, 255])", "message([])"])
         subscription.cancel()
         #expect(try await eventually { try await rig.one.sendMessage([4], to: node) == false })
     }
@@ -120,30 +120,30 @@ struct EngineConformanceTests {
             #expect(try await rig.one.append(change, to: log, lease: lease) == .accepted(offset))
         }
         try await append(1)
-        let heard = Journal()
+        let received = Journal()
         let subscription = try await rig.other.subscribeToLog(log) { event in
             switch event {
-            case .appended(let entry): heard.record("\(entry.position) \(entry.payload)")
-            case .eventsMissed: heard.record("gap")
-            case .ended: heard.record("ended")
+            case .appended(let entry): received.record("\(entry.position) \(entry.payload)")
+            case .eventsMissed: received.record("gap")
+            case .ended: received.record("ended")
             }
         }
         for offset in 2...10 as ClosedRange<UInt64> { try await append(offset) }
-        await heard.wait { $0.count == 9 }
-        #expect(heard.entries == (2...10).map { "1:\($0) [\($0), 58, 0]" })
+        await received.wait { $0.count == 9 }
+        #expect(received.entries == (2...10).map { "1:\($0) [\($0), 58, 0]" })
         // Refused appends are not published, nor are those that only record a reply.
         _ = try await rig.one.append(LogAppend([1], expectedHead: 3), to: log, lease: lease)
         _ = try await rig.one.append(
             LogAppend(nil, expectedHead: 10, call: .init(id: "c", reply: [])), to: log, lease: lease)
         try await rig.breakSubscriptions()
         try await append(11)
-        await heard.wait { $0.contains("gap") }
+        await received.wait { $0.contains("gap") }
         let missed = try await rig.other.read(log, after: LogPosition(fence: 1, offset: 10))
         #expect(missed.entries.map(\.position.offset) == [11])
         try await append(12)
-        await heard.wait(for: "1:12 [12, 58, 0]")
+        await received.wait(for: "1:12 [12, 58, 0]")
         subscription.cancel()
-        #expect(heard.entries.filter { $0.hasPrefix("1:") }.count <= 11)
+        #expect(received.entries.filter { $0.hasPrefix("1:") }.count <= 11)
     }
 
     @Test("oversized and invalid arguments are refused before a request is sent", arguments: EngineKind.allCases)
@@ -193,16 +193,16 @@ struct EngineConformanceTests {
     func closing(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let node = try ClusterNode(name: "a")
-        let heard = Journal()
+        let received = Journal()
         let inbox = try await rig.one.subscribeToInbox(of: node) {
-            if case .ended(let error) = $0 { heard.record("\(error.code)") }
+            if case .ended(let error) = $0 { received.record("\(error.code)") }
         }
         let log = try await rig.one.subscribeToLog(ClusterLog("x")) {
-            if case .ended(let error) = $0 { heard.record("\(error.code)") }
+            if case .ended(let error) = $0 { received.record("\(error.code)") }
         }
         await rig.one.close()
-        await heard.wait { $0.count == 2 }
-        #expect(heard.entries == ["closed", "closed"])
+        await received.wait { $0.count == 2 }
+        #expect(received.entries == ["closed", "closed"])
         let error = await #expect(throws: ClusterEngineError.self) { try await rig.one.nodes() }
         #expect(error?.code == .closed)
         inbox.cancel()

@@ -161,25 +161,25 @@ struct TableConformanceTests {
     func watching(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let table = ClusterTable("watched")
-        let heard = Journal()
+        let received = Journal()
         let subscription = try await rig.other.subscribeToChanges(of: table) { event in
             switch event {
-            case .noticesAvailable(let number): heard.record("\(number)")
-            case .eventsMissed: heard.record("gap")
-            case .ended(let error): heard.record("\(error.code)")
+            case .noticesAvailable(let number): received.record("\(number)")
+            case .eventsMissed: received.record("gap")
+            case .ended(let error): received.record("\(error.code)")
             }
         }
         for news in [[1], nil, [2]] as [[UInt8]?] {
             _ = try await rig.one.apply(TableChange([.init("a", .put([]))], notice: news), to: table)
         }
-        await heard.wait { $0.count == 2 }
-        #expect(heard.entries == ["1", "3"])
+        await received.wait { $0.count == 2 }
+        #expect(received.entries == ["1", "3"])
         try await rig.breakSubscriptions()
-        await heard.wait { $0.contains("gap") }
+        await received.wait { $0.contains("gap") }
         _ = try await rig.one.apply(TableChange([], notice: []), to: table)
-        await heard.wait(for: "4")
+        await received.wait(for: "4")
         await rig.other.close()
-        await heard.wait(for: "closed")
+        await received.wait(for: "closed")
         subscription.cancel()
     }
 

@@ -144,11 +144,11 @@ import TrebuchetTesting
 
     @Test("a room with members is listed with their number, page by page")
     func listed() async throws {
-        struct Everybody: RoomRules {
+        struct AllCallersRules: RoomRules {
             func canJoin(_ principal: Principal?, _ room: String) -> Bool { true }
             func canList(_ principal: Principal?, _ room: String) -> Bool { true }
         }
-        try await RoomTestEnvironment.run(rules: Everybody()) { environment in
+        try await RoomTestEnvironment.run(rules: AllCallersRules()) { environment in
             let (ada, bob) = (try await connected(environment), try await connected(environment))
             let list = try ada.client.resolve(RoomList.self, id: "room-lists/chat")
             for name in ["a", "b", "c"] { _ = try await ada.room(name).join(presence: nil, token: nil, attempt: nil) }

@@ -199,7 +199,7 @@ import Trebuchet
     @Test(
         "readers with the same rights share their queries",
         arguments: [
-            ("\"anyone\"", [.everybody, .everybody, .everybody, .everybody]),
+            ("\"anyone\"", [.allCallers, .allCallers, .allCallers, .allCallers]),
             ("\"signed-in\"", [.named("nobody"), .named("all"), .named("all"), .named("all")]),
             ("\"creator\"", [.named("not signed in"), .separate, .separate, .separate]),
             ("[\"creator\", \"editor\"]", [.named("not signed in"), .separate, .separate, .named("all")]),

@@ -69,7 +69,7 @@ extension BankLedger.Contents {
         for (id, balance) in found.enumerated() {
             let allowed = balances[id] - mayHaveGiven[id]...balances[id] + mayHaveGot[id]
             if balance < 0 || !allowed.contains(balance) {
-                findings.append("account \(id) has \(balance); by what was acknowledged it has \(allowed)")
+                findings.append("account \(id) has \(balance); expected by the acknowledged transfers: \(allowed)")
             }
         }
         // One lost transfer affects many accounts.

@@ -22,7 +22,7 @@ struct MoveCheck {
     private(set) var count = 0
     private(set) var bytes = 0
     /// Overflows that a new life of the server is the reason of, and the others.
-    private(set) var overflowsOfNewLives = 0
+    private(set) var overflowsOfNewIncarnations = 0
     private(set) var overflowsOfReaders = 0
     private(set) var overflowsOfConnections = 0
 
@@ -49,7 +49,7 @@ struct MoveCheck {
             ended.insert(before)
             if ended.contains(move.life) { return "the events went back to a life that had ended" }
             if !isFirst { return "event \(move.number) of another life came after \(number), and no overflow between" }
-            if overflow != nil { overflowsOfNewLives += 1 }
+            if overflow != nil { overflowsOfNewIncarnations += 1 }
             return nil
         }
         guard isFirst else {

@@ -18,7 +18,7 @@ struct CounterClientPool: Sendable {
     init?(_ words: [String]) {
         let numbers = words.compactMap { Int($0) }
         guard words.count == 6, numbers.count >= 4, let seed = UInt64(words[0]),
-            let ports = PlayerOutputLine.ports(words[1]),
+            let ports = FaultyClientLinks.ports(words[1]),
             let first = Int(words[2]), let count = Int(words[3]), let calls = Int(words[4]),
             let strictness = Strictness(rawValue: words[5])
         else { return nil }
@@ -28,16 +28,17 @@ struct CounterClientPool: Sendable {
 
     func run() async throws {
         ClientPool.listen(progress)
-        var clients: [(client: TrebuchetClient, line: PlayerOutputLine)] = []
+        var clients: [(client: TrebuchetClient, links: FaultyClientLinks)] = []
         for number in first..<(first + count) {
             var random = RandomSource(seed: seed &* 1_000_003 &+ UInt64(number))
             let faults = Player.faults(&random)
             let isOrdered = strictness == .ordered
-            let known = PlayerOutputLine.known(to: isOrdered ? number % ports.count : number, of: ports)
-            let line = try PlayerOutputLine(to: known, seed: seed &+ UInt64(number), faults: isOrdered ? .none : faults)
-            let client = TrebuchetClient(transports: PlayerOutputLine.transports(line.ports), options: Player.options)
+            let known = FaultyClientLinks.known(to: isOrdered ? number % ports.count : number, of: ports)
+            let links = try FaultyClientLinks(
+                to: known, seed: seed &+ UInt64(number), faults: isOrdered ? .none : faults)
+            let client = TrebuchetClient(transports: FaultyClientLinks.transports(links.ports), options: Player.options)
             try await client.connect()
-            clients.append((client, line))
+            clients.append((client, links))
         }
         let readers = try clients.enumerated().map { index, entry in
             let number = (first + index) % GameServer.games
@@ -53,11 +54,11 @@ struct CounterClientPool: Sendable {
             }
             try await group.waitForAll()
         }
-        _ = await eventually(within: .seconds(600)) { clients.allSatisfy(\.line.isDone) }
+        _ = await eventually(within: .seconds(600)) { clients.allSatisfy(\.links.isDone) }
         Output.printLine("played")
         var totals = Totals()
         for reader in readers { totals.values += await reader.value }
-        for entry in clients { entry.line.addCounters(to: &totals) }
+        for entry in clients { entry.links.addCounters(to: &totals) }
         Output.printLine("totals \(String(decoding: try JSONEncoder().encode(totals), as: UTF8.self))")
         Output.printLine("done")
         while true { try await Task.sleep(for: .seconds(60)) }

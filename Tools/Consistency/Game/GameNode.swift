@@ -59,7 +59,7 @@ struct GameNode {
     }
 }
 
-/// Everybody writes everything, and all read the same.
+/// Every caller may write every document, and all read the same.
 struct EntryRules: CollectionRules {
     func isAllowed(
         _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String

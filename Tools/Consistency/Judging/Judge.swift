@@ -215,7 +215,7 @@ final class Judge {
     func connectedClient(callsWithin limit: Duration = .seconds(120)) async throws -> TrebuchetClient {
         var options = Player.options
         options.callTimeout = min(limit, max(.seconds(1), deadline - .now))
-        let client = TrebuchetClient(transports: PlayerOutputLine.transports(ports), options: options)
+        let client = TrebuchetClient(transports: FaultyClientLinks.transports(ports), options: options)
         let ends = Count()
         let connecting = Task {
             defer { ends.add() }

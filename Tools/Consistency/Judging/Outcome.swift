@@ -11,7 +11,7 @@ struct Outcome: SeedOutcome {
     /// The number of suspensions of nodes.
     var pauses = 0
     var engineKills = 0
-    /// Times in which a node and its engine heard nothing of each other.
+    /// Times in which a node and its engine received nothing from each other.
     var cutOffs = 0
     var killedPools = 0
     /// With namespaces: by their kind how many faults, and how long at most until all nodes answered again.
@@ -89,7 +89,7 @@ struct Outcome: SeedOutcome {
             \(kills) kills, \(stops) restarts in order, \(nodes)\(killedPools) crews killed, \
             \(totals.cuts) cuts, \(totals.connections) connections, \(totals.shortStalls) short stalls; \
             \(totals.stalls) backlogs of \(megabytes) MiB; \(totals.values) values, \(totals.events) events; \
-            overflows: \(totals.overflowsOfNewLives) new lives, \(totals.overflowsOfReaders) readers, \
+            overflows: \(totals.overflowsOfNewIncarnations) new incarnations, \(totals.overflowsOfReaders) readers, \
             \(totals.overflowsOfConnections) connections; \(totals.takenBack) events of calls that a kill took back
             """
     }

@@ -37,7 +37,7 @@ struct NetworkRecovery {
     private func ask(_ port: Int, _ game: Int, within limit: Duration) async -> Answer {
         var options = Player.options
         options.callTimeout = limit
-        let client = TrebuchetClient(transports: PlayerOutputLine.transports([port]), options: options)
+        let client = TrebuchetClient(transports: FaultyClientLinks.transports([port]), options: options)
         let (answers, answer) = AsyncStream.makeStream(of: Answer.self)
         let calling = Task { answer.yield(await call(client, game)) }
         let waiting = Task {

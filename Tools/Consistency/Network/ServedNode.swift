@@ -1,6 +1,6 @@
 /// A node that is `trebuchet serve` of any build (`--server`): its counters, rooms and collections are judged.
 struct ServedNode {
-    /// Everybody writes everything, as with `EntryRules`.
+    /// Every caller may write every document, as with `EntryRules`.
     static let rules = """
         {
           "collections": {

@@ -21,7 +21,7 @@ struct ClientPool: Sendable {
         let last = words.last.flatMap(Strictness.init)
         strictness = last ?? .usual
         let words = Array(words.prefix(last == nil ? words.count : words.count - 1))
-        guard words.count == 5, let ports = PlayerOutputLine.ports(words[1]) else { return nil }
+        guard words.count == 5, let ports = FaultyClientLinks.ports(words[1]) else { return nil }
         let numbers = words.compactMap(Int.init)
         guard numbers.count >= 4, let seed = UInt64(words[0]) else { return nil }
         self.ports = ports
@@ -35,7 +35,7 @@ struct ClientPool: Sendable {
             try Player($0, seed: seed, ports: ports, strictness, progress)
         }
         // A client without faults, which knows how much the others have to catch up on.
-        let witness = TrebuchetClient(transports: PlayerOutputLine.transports(ports), options: Player.options)
+        let witness = TrebuchetClient(transports: FaultyClientLinks.transports(ports), options: Player.options)
         try await witness.connect()
         let games = try (0..<GameServer.games).map { try witness.resolve(Game.self, id: GameServer.name($0)) }
         var watchers: [Watcher] = []
@@ -56,11 +56,11 @@ struct ClientPool: Sendable {
         await cutting.value
         // Messages of old connections must arrive before the end.
         progress.set("links", "wait for connections that were left open")
-        _ = await eventually(within: .seconds(600)) { players.allSatisfy(\.line.isDone) }
+        _ = await eventually(within: .seconds(600)) { players.allSatisfy(\.links.isDone) }
         progress.set("links", nil)
         Output.printLine("played")
         for reader in readers { totals.add(await reader.value) }
-        for player in players { player.line.addCounters(to: &totals) }
+        for player in players { player.links.addCounters(to: &totals) }
         Output.printLine("totals \(String(decoding: try JSONEncoder().encode(totals), as: UTF8.self))")
         Output.printLine("done")
         while true { try await Task.sleep(for: .seconds(60)) }
@@ -91,7 +91,7 @@ struct ClientPool: Sendable {
             let silence = Duration.milliseconds(Int.random(in: 50...600, using: &random))
             let cuts: [FaultyLink.Cut] = [.inOrder, .reset, .halfOpen(silence), .late(silence)]
             let player = players[Int.random(in: 0..<players.count, using: &random)]
-            await player.line.cutAll(cuts[Int.random(in: 0..<cuts.count, using: &random)])
+            await player.links.cutAll(cuts[Int.random(in: 0..<cuts.count, using: &random)])
         }
     }
 

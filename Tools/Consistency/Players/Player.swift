@@ -9,7 +9,7 @@ final class Player: Sendable {
 
     let number: Int
     let gameNumber: Int
-    let line: PlayerOutputLine
+    let links: FaultyClientLinks
     let gate = Gate()
     let strictness: Strictness
     private let seed: UInt64
@@ -28,15 +28,15 @@ final class Player: Sendable {
         var random = RandomSource(seed: self.seed)
         let faults = Self.faults(&random)
         let isOrdered = strictness == .ordered
-        line = try PlayerOutputLine(
-            to: PlayerOutputLine.known(to: isOrdered ? number % ports.count : number, of: ports), seed: self.seed,
+        links = try FaultyClientLinks(
+            to: FaultyClientLinks.known(to: isOrdered ? number % ports.count : number, of: ports), seed: self.seed,
             faults: isOrdered ? .none : faults)
         var options = Self.options
         if Int.random(in: 0..<3, using: &random) == 0 {
             options.pingInterval = .milliseconds(500)
             options.pongTimeout = .seconds(1)
         }
-        client = TrebuchetClient(transports: PlayerOutputLine.transports(line.ports), options: options)
+        client = TrebuchetClient(transports: FaultyClientLinks.transports(links.ports), options: options)
         game = try client.resolve(Game.self, id: GameServer.name(gameNumber))
     }
 

@@ -30,7 +30,7 @@ struct StalledClient: Sendable {
         try? await Task.sleep(for: wait)
         switch place {
         case .reader: player.gate.close()
-        case .line: await player.line.stall()
+        case .line: await player.links.stall()
         }
         let before = sent.total(player.gameNumber)
         while sent.total(player.gameNumber) < before + bytes {
@@ -40,7 +40,7 @@ struct StalledClient: Sendable {
         }
         switch place {
         case .reader: player.gate.open()
-        case .line: await player.line.resume()
+        case .line: await player.links.resume()
         }
         var totals = Totals()
         totals.stalls = 1

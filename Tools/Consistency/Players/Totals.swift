@@ -3,7 +3,7 @@ struct Totals: Codable, Sendable {
     var values = 0
     var events = 0
     var eventBytes = 0
-    var overflowsOfNewLives = 0
+    var overflowsOfNewIncarnations = 0
     var overflowsOfReaders = 0
     var overflowsOfConnections = 0
     /// Stalls that ended with more than a MiB to catch up on.
@@ -19,7 +19,7 @@ struct Totals: Codable, Sendable {
         values += other.values
         events += other.events
         eventBytes += other.eventBytes
-        overflowsOfNewLives += other.overflowsOfNewLives
+        overflowsOfNewIncarnations += other.overflowsOfNewIncarnations
         overflowsOfReaders += other.overflowsOfReaders
         overflowsOfConnections += other.overflowsOfConnections
         stalls += other.stalls

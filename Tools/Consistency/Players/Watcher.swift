@@ -183,7 +183,7 @@ struct Watcher: Sendable {
         var totals = Totals()
         totals.events = check.count
         totals.eventBytes = check.bytes
-        totals.overflowsOfNewLives = check.overflowsOfNewLives
+        totals.overflowsOfNewIncarnations = check.overflowsOfNewIncarnations
         totals.overflowsOfReaders = check.overflowsOfReaders
         totals.overflowsOfConnections = check.overflowsOfConnections
         return (totals, check.calls)

@@ -8,7 +8,7 @@ struct ServicesClientChecks {
     /// Returns the conditions that must hold in the end and do not hold yet.
     func unsettled(_ reports: [ServicesClientReport], mood: Int) -> [String] {
         var problems: [String] = []
-        let owned = reports.flatMap(\.keptNotes)
+        let owned = reports.flatMap(\.ownNotes)
         let tags = Set(reports.flatMap(\.tags))
         let texts = Set(reports.compactMap(\.text))
         for report in reports {
@@ -27,10 +27,10 @@ struct ServicesClientChecks {
             if let text = shared?.text, !text.isEmpty || !texts.isEmpty, !texts.contains(text) {
                 problems.append("the shared text of \(name) is not the last one of any guest: '\(text)'")
             }
-            problems += differences("\(name)'s diary", Set(report.diary), Set(report.keptPages))
+            problems += differences("\(name)'s diary", Set(report.diary), Set(report.ownPages))
             for (room, shown) in report.rooms {
                 let others = (rooms[room] ?? []).filter { $0 != name }
-                    .map { ConsistencyVisitor(name: $0, room: room, mood: "\(mood)") }
+                    .map { ConsistencyPresence(name: $0, room: room, mood: "\(mood)") }
                 problems += differences("the members of room \(room) for \(name)", Set(shown.peers), Set(others))
                 if shown.peers.count != Set(shown.peers).count {
                     problems.append("\(name) sees a member twice in \(room)")
@@ -100,16 +100,16 @@ struct ServicesClientChecks {
         outcome.shown += shown.count
         for publisher in reports where members.contains(publisher.name) {
             guard let own = publisher.rooms[room] else { continue }
-            let heard = Set(shown.filter { Label($0)?.name == publisher.name })
-            for label in heard.intersection(own.refused) {
+            let received = Set(shown.filter { Label($0)?.name == publisher.name })
+            for label in received.intersection(own.refused) {
                 findings.append("\(name) was shown \(label), which was refused")
             }
             let made = Set(own.acknowledged + own.unknown + own.refused)
-            for label in heard.subtracting(made) {
+            for label in received.subtracting(made) {
                 findings.append("\(name) received \(label), which no guest published")
             }
-            outcome.shownUnknown += heard.intersection(own.unknown).count
-            let missing = Set(own.acknowledged).subtracting(heard)
+            outcome.shownUnknown += received.intersection(own.unknown).count
+            let missing = Set(own.acknowledged).subtracting(received)
             outcome.lost += missing.count
             guard serverLivedOn else { continue }
             for label in missing { findings.append("\(name) was not shown \(label), which was acknowledged") }

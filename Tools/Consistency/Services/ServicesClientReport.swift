@@ -14,7 +14,7 @@ struct Note: Codable, Identifiable, Hashable, Sendable {
 }
 
 /// The presence of a guest in a room.
-struct ConsistencyVisitor: Codable, Hashable, Sendable {
+struct ConsistencyPresence: Codable, Hashable, Sendable {
     var name: String
     var room: String
     var mood = ""
@@ -41,7 +41,7 @@ struct Label: Hashable, Sendable, CustomStringConvertible {
 struct ServicesClientReport: Codable, Sendable {
     struct Room: Codable, Sendable {
         /// The others, as they are shown now.
-        var peers: [ConsistencyVisitor] = []
+        var peers: [ConsistencyPresence] = []
         /// Names and rooms of all that were ever shown: `ada@1`.
         var seen: Set<String> = []
         /// All events that were shown, in their order.
@@ -62,8 +62,8 @@ struct ServicesClientReport: Codable, Sendable {
     /// Whether unsent writes exist.
     var isWaiting = false
     /// The expected values if each own write was applied once: notes, pages, and tags of the shared note.
-    var keptNotes: [Note] = []
-    var keptPages: [Note] = []
+    var ownNotes: [Note] = []
+    var ownPages: [Note] = []
     var tags: [String] = []
     /// The last own text of the shared note.
     var text: String?

@@ -72,7 +72,7 @@ final class ServicesJudge {
             program.kill()
             _ = await eventually(within: .seconds(5)) { !program.isRunning }
         }
-        outcome.findings += record.now.strange.map { "a guest said: \($0)" }
+        outcome.findings += record.now.strange.map { "unexpected output of a client: \($0)" }
         try? FileManager.default.removeItem(atPath: folder)
         return outcome
     }
@@ -97,7 +97,7 @@ final class ServicesJudge {
             let rooms = Self.rooms.filter { $0.value.contains(name) }.keys.sorted().joined(separator: ",")
             try start(name, link.address.port, rooms)
         }
-        try await wait("for the guests to join") { record.now.joined.count == Self.names.count }
+        try await wait("for the clients to join") { record.now.joined.count == Self.names.count }
         clients[0].tell("found")
         try await wait("for the shared note") { record.now.reports[Self.names[0]] != nil }
     }
@@ -197,7 +197,7 @@ final class ServicesJudge {
         let livedOn = servers.allSatisfy { $0.kills + $0.stops == 0 }
         let first = try await settle(ServicesClientChecks(rooms: Self.rooms, serverLivedOn: livedOn), mood: 10_001)
         outcome.findings += ServicesClientChecks(rooms: Self.rooms, serverLivedOn: livedOn).findings(first, &outcome)
-        // Acknowledged writes are stored, and all guests resume.
+        // Acknowledged writes are stored, and all clients resume.
         for server in servers { try await server.restart(SIGKILL) }
         let judging = ServicesClientChecks(rooms: Self.rooms, serverLivedOn: false)
         var again = ServicesOutcome()
@@ -218,7 +218,7 @@ final class ServicesJudge {
     private func settle(_ judging: ServicesClientChecks, mood: Int) async throws -> [ServicesClientReport] {
         let before = record.now.reports.mapValues(\.count)
         for client in clients { client.tell("finish \(mood)") }
-        try await wait("for the guests to finish") {
+        try await wait("for the clients to finish") {
             record.haveReported(Self.names, since: before)
         }
         while true {

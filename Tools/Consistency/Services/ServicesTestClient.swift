@@ -16,7 +16,7 @@ extension Schema {
 @MainActor
 final class ServicesTestClient {
     private struct ClientState {
-        let presence: Shared<RoomPresence<ConsistencyVisitor>>
+        let presence: Shared<RoomPresence<ConsistencyPresence>>
         let talk: Shared<TopicChannel<String>>
     }
 
@@ -67,10 +67,10 @@ final class ServicesTestClient {
     private func enter() async throws {
         if !rooms.isEmpty { try await auth.signInAsGuest() }
         for room in rooms {
-            let visitor = ConsistencyVisitor(name: name, room: room)
+            let data = ConsistencyPresence(name: name, room: room)
             let presence = Shared(
                 .trebuchetPresence(
-                    roomType: "office", roomId: room, initialPresence: visitor))
+                    roomType: "office", roomId: room, initialPresence: data))
             let talk = Shared<TopicChannel<String>>(.trebuchetTopic(roomType: "office", topic: "talk", roomId: room))
             talk.withLock { $0.maxEvents = .max }
             clients[room] = ClientState(presence: presence, talk: talk)
@@ -80,7 +80,7 @@ final class ServicesTestClient {
             watchers.append(
                 Task { [weak self] in
                     for await value in presence.updates {
-                        for peer in value.peers { self?.saw("\(peer.data.name)@\(peer.data.room)", in: room) }
+                        for peer in value.peers { self?.recordMember("\(peer.data.name)@\(peer.data.room)", in: room) }
                     }
                 })
         }
@@ -94,7 +94,7 @@ final class ServicesTestClient {
             })
     }
 
-    private func saw(_ visitor: String, in room: String) { report.rooms[room]?.seen.insert(visitor) }
+    private func recordMember(_ member: String, in room: String) { report.rooms[room]?.seen.insert(member) }
 
     private func perform(_ words: [String]) async throws {
         switch words.first {
@@ -165,13 +165,13 @@ final class ServicesTestClient {
         report.writes += 1
         let label = "\(name)-\(report.writes)"
         switch Int.random(in: 0..<9, using: &random) {
-        case 0 where !report.keptNotes.isEmpty:
-            let note = report.keptNotes.remove(at: Int.random(in: report.keptNotes.indices, using: &random))
+        case 0 where !report.ownNotes.isEmpty:
+            let note = report.ownNotes.remove(at: Int.random(in: report.ownNotes.indices, using: &random))
             return notes.delete(note.id, onAttempt: nil)
-        case 1 where !report.keptNotes.isEmpty, 2 where !report.keptNotes.isEmpty:
-            let index = Int.random(in: report.keptNotes.indices, using: &random)
-            report.keptNotes[index].count += 1
-            return notes.update(report.keptNotes[index].id, onAttempt: nil) { $0.count += 1 }
+        case 1 where !report.ownNotes.isEmpty, 2 where !report.ownNotes.isEmpty:
+            let index = Int.random(in: report.ownNotes.indices, using: &random)
+            report.ownNotes[index].count += 1
+            return notes.update(report.ownNotes[index].id, onAttempt: nil) { $0.count += 1 }
         case 3:
             report.text = label
             return notes.update(Note.shared, onAttempt: nil) { $0.text = label }
@@ -183,15 +183,15 @@ final class ServicesTestClient {
             return notes.link(Note.shared, "tags", to: label, onAttempt: nil)
         case 6:
             let page = Note(id: label, owner: name)
-            report.keptPages.append(page)
+            report.ownPages.append(page)
             return diary.create(page, onAttempt: nil)
-        case 7 where !report.keptPages.isEmpty:
-            let index = Int.random(in: report.keptPages.indices, using: &random)
-            report.keptPages[index].count += 1
-            return diary.update(report.keptPages[index].id, onAttempt: nil) { $0.count += 1 }
+        case 7 where !report.ownPages.isEmpty:
+            let index = Int.random(in: report.ownPages.indices, using: &random)
+            report.ownPages[index].count += 1
+            return diary.update(report.ownPages[index].id, onAttempt: nil) { $0.count += 1 }
         default:
             let note = Note(id: label, owner: name)
-            report.keptNotes.append(note)
+            report.ownNotes.append(note)
             return notes.create(note, onAttempt: nil)
         }
     }

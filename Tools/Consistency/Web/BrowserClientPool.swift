@@ -17,7 +17,7 @@ final class BrowserClientPool: Sendable {
     private let lines = Mutex<Set<String>>([])
 
     init?(_ words: [String]) {
-        guard words.count == 5, let ports = PlayerOutputLine.ports(words[1]) else { return nil }
+        guard words.count == 5, let ports = FaultyClientLinks.ports(words[1]) else { return nil }
         let numbers = words.compactMap(Int.init)
         guard numbers.count >= 4, let seed = UInt64(words[0]) else { return nil }
         self.ports = ports
@@ -36,8 +36,8 @@ final class BrowserClientPool: Sendable {
         let lines = try (first..<(first + count)).map { number in
             let seed = seed &* 1_000_003 &+ UInt64(number)
             var random = RandomSource(seed: seed)
-            return try PlayerOutputLine(
-                to: PlayerOutputLine.known(to: number, of: ports), seed: seed, faults: Player.faults(&random))
+            return try FaultyClientLinks(
+                to: FaultyClientLinks.known(to: number, of: ports), seed: seed, faults: Player.faults(&random))
         }
         let addresses = [ports] + lines.map(\.ports)
         let words =
@@ -84,7 +84,7 @@ final class BrowserClientPool: Sendable {
     }
 
     /// Cuts lines now and then, beside what these do by themselves.
-    private func cut(_ lines: [PlayerOutputLine]) async {
+    private func cut(_ lines: [FaultyClientLinks]) async {
         var random = RandomSource(seed: seed &+ UInt64(first) << 20)
         while !Task.isCancelled {
             try? await Task.sleep(for: .milliseconds(Int.random(in: 20...300, using: &random)))

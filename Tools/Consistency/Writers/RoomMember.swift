@@ -13,7 +13,7 @@ final class RoomMember {
     private let strictness: Strictness
     private let backend: TrebuchetBackend
     private let store = SharedStore()
-    private let presence: Shared<RoomPresence<ConsistencyVisitor>>
+    private let presence: Shared<RoomPresence<ConsistencyPresence>>
     private let talk: Shared<TopicChannel<String>>
 
     init(_ number: Int, _ client: TrebuchetClient, _ strictness: Strictness) {
@@ -21,12 +21,12 @@ final class RoomMember {
         let backend = TrebuchetBackend(client: client)
         self.backend = backend
         let store = store
-        let visitor = ConsistencyVisitor(name: "\(number)", room: Writing.room)
+        let data = ConsistencyPresence(name: "\(number)", room: Writing.room)
         (presence, talk) = backend.withCurrent {
             (
                 Shared(
                     .trebuchetPresence(
-                        roomType: Writing.roomType, roomId: Writing.room, initialPresence: visitor), store: store),
+                        roomType: Writing.roomType, roomId: Writing.room, initialPresence: data), store: store),
                 Shared(
                     .trebuchetTopic(roomType: Writing.roomType, topic: Writing.topic, roomId: Writing.room),
                     store: store)
@@ -99,7 +99,7 @@ final class RoomMember {
 struct MemberReport: Codable, Sendable {
     var name: String
     var events: [String]
-    var peers: [ConsistencyVisitor]
+    var peers: [ConsistencyPresence]
     /// The error of its topic.
     var missed: String?
 }

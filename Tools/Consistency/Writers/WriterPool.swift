@@ -15,7 +15,7 @@ struct WriterPool: Sendable {
     private let isOver = Mutexed(false)
 
     init?(_ words: [String]) {
-        guard words.count == 4, let seed = UInt64(words[0]), let ports = PlayerOutputLine.ports(words[1]),
+        guard words.count == 4, let seed = UInt64(words[0]), let ports = FaultyClientLinks.ports(words[1]),
             let count = Int(words[2]), let strictness = Strictness(rawValue: words[3])
         else { return nil }
         (self.seed, self.ports, self.count, self.strictness) = (seed, ports, count, strictness)
@@ -24,14 +24,15 @@ struct WriterPool: Sendable {
     func run() async throws {
         var clients: [TrebuchetClient] = []
         // They last as long as these.
-        var lines: [PlayerOutputLine] = []
+        var lines: [FaultyClientLinks] = []
         var members: [RoomMember] = []
         for number in 0..<count {
-            let line = try PlayerOutputLine(
+            let line = try FaultyClientLinks(
                 to: ports, seed: seed &+ UInt64(number), faults: strictness == .ordered ? .none : .mild)
             let first = number % ports.count
             let known = line.ports[first...] + line.ports[..<first]
-            let client = TrebuchetClient(transports: PlayerOutputLine.transports(Array(known)), options: Player.options)
+            let client = TrebuchetClient(
+                transports: FaultyClientLinks.transports(Array(known)), options: Player.options)
             client.register(errors: CollectionError.self, RoomError.self)
             try await client.connect()
             clients.append(client)

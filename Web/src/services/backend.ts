@@ -49,7 +49,7 @@ export class Backend implements Services {
                 this._session._connected()
                 this._adopt()
             }
-            this._changes.tell()
+            this._changes.notify()
         })
         const look = (): void => {
             this._timer = setTimeout(look, adoptEvery)
@@ -91,7 +91,7 @@ export class Backend implements Services {
         for (const client of [this.client, ...this._others]) client.close()
         for (const collection of this._collections.values()) collection._close()
         this._store?.close()
-        this._changes.tell()
+        this._changes.notify()
     }
 
     // Functions for the session

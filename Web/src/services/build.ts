@@ -6,7 +6,7 @@ declare const BUILD: string
 /** The identifier of the sources of this file, set by `scripts/web`. */
 export const build = BUILD
 
-let wasTold = false
+let isReported = false
 
 /**
  * Throws if a file that was loaded later has different sources, as when the server is updated while the page is open. Such files depend on
@@ -15,7 +15,7 @@ let wasTold = false
 export function needSame(other: { readonly build: string }): void {
     if (other.build === build) return
     const problem = failure("unavailable", "the service files have two versions: reload the page")
-    if (!wasTold) report(problem)
-    wasTold = true
+    if (!isReported) report(problem)
+    isReported = true
     throw problem
 }

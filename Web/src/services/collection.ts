@@ -27,7 +27,7 @@ export class LiveCollection {
     /** The accounts whose writes are being sent. */
     private _sending = new Set<string>()
     /** True if the failure to persist a write was reported. */
-    private _wasTold = false
+    private _isReported = false
 
     constructor(readonly _backend: Backend, readonly _name: string) {
         Object.assign(this, commands((command) => this._write([command])))
@@ -150,8 +150,8 @@ export class LiveCollection {
             if (!this._isTurnOf(persisted.account)) {
                 writes._remove(write)
                 this._refused(write, problem)
-            } else if (!this._wasTold) {
-                this._wasTold = true
+            } else if (!this._isReported) {
+                this._isReported = true
                 report(problem)
             }
         }
@@ -176,7 +176,7 @@ export class LiveCollection {
         const { commands, _end: end } = write
         end?.(error)
         // An error of one listener does not affect the others.
-        this._refusals.tell({ collection: this._name, id: commands[index] && idOf(commands[index]!), commands, error })
+        this._refusals.notify({ collection: this._name, id: commands[index] && idOf(commands[index]!), commands, error })
     }
 
     /**

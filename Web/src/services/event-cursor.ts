@@ -7,7 +7,7 @@ export type EventPosition = { epoch: string; last: number; earlier?: { epoch: st
 const mostEarlier = 8
 
 /** Tracks the room events that a client has received, so that each is delivered once and in order, and missed events are counted. Pure. */
-export class Cursor {
+export class EventCursor {
     private _epoch: string | undefined
     private _earlier: { epoch: string; last: number }[] = []
     _last = 0

@@ -1,6 +1,6 @@
 import type { Backend } from "./backend.js"
 import { needSame } from "./build.js"
-import { Cursor } from "./event-cursor.js"
+import { EventCursor } from "./event-cursor.js"
 import { follow } from "./observed-query.js"
 import { closed, delayAfter, failure, pauseAfter, reasonOf, wait } from "./rejections.js"
 import type { OpenRoom } from "./room.js"
@@ -51,7 +51,7 @@ export class JoinedRoom {
     private _token: string | null = null
     /** The newest memberships of this client, which may remain in the roster until their grace period ends. */
     private _sessions = new Set<string>()
-    private _cursor = new Cursor()
+    private _cursor = new EventCursor()
     private _shown: unknown = unknown
     /** The presence that was last sent. */
     private _sent: unknown = null
@@ -64,7 +64,7 @@ export class JoinedRoom {
     private _turn = 0
     private _isJoined = false
     /** The connection over which a join was sent without a response; the join may have created a membership. */
-    private _asked = 0
+    private _requestLine = 0
     private _failures = 0
     /**
      * The error of a stream that ended while the room was joined, until that stream begins again. `_isOfEvents` is true if it is the event
@@ -112,7 +112,7 @@ export class JoinedRoom {
         this._rejectAll(wasLeft())
         if (this._status.phase === "left") this._didLeave()
         // This includes a join in progress and a join without a response: the server may have performed it.
-        else if (this._token || this._asked) this._begin()
+        else if (this._token || this._requestLine) this._begin()
         else this._end()
         return this._left
     }
@@ -142,7 +142,7 @@ export class JoinedRoom {
         return turn === this._turn && this._backend._isLive
     }
 
-    private _tell(phase: RoomStatus["phase"], error?: unknown): void {
+    private _setStatus(phase: RoomStatus["phase"], error?: unknown): void {
         this._room.status._show({ phase, error, missed: this._cursor._missed } as RoomStatus)
     }
 
@@ -155,7 +155,7 @@ export class JoinedRoom {
         if (this._status.phase === "left") return
         if (this._backend._isClosed) return this._end(closed())
         this._rejectOthers()
-        this._tell("joining", this._status.error)
+        this._setStatus("joining", this._status.error)
         while (this._isCurrent(turn)) {
             try {
                 if (this._left) return await this._leaveNow(turn)
@@ -179,13 +179,13 @@ export class JoinedRoom {
         const presence = wanted === refused ? null : wanted
         const shown = copied(presence)
         this._sent = presence
-        this._asked = this._backend._line
+        this._requestLine = this._backend._line
         const { token, session, events } = await this._call(joining, [presence, this._token, this._attempt]).catch((error) => {
             // The join was refused, so there is nothing to leave.
-            if (reasonOf(error) || isFinal(error)) this._asked = 0
+            if (reasonOf(error) || isFinal(error)) this._requestLine = 0
             throw error
         })
-        this._asked = 0
+        this._requestLine = 0
         this._token = token
         if (session.length <= longestSession) this._sessions.add(session)
         if (this._sessions.size > mostSessions) this._sessions.delete([...this._sessions][0]!)
@@ -198,17 +198,17 @@ export class JoinedRoom {
         this._unfollow()
         this._unfollow = follow(
             this._backend.client.actor(this._actor).state<any>("observeRoster"),
-            ({ members = {} }) => this._tellPeers(members),
+            ({ members = {} }) => this._showMembers(members),
             (error) => this._lost(error)
         )
         if (this._room._listeners.size) this._follow(turn)
-        this._tell("joined", this._refusal ?? (presence === this._room.presence ? undefined : this._status.error))
+        this._setStatus("joined", this._refusal ?? (presence === this._room.presence ? undefined : this._status.error))
     }
 
     private async _leaveNow(turn: number): Promise<void> {
         try {
             // A join that may have succeeded over another connection is repeated; its response identifies the membership.
-            if (this._asked && this._asked !== this._backend._line) await this._join(turn)
+            if (this._requestLine && this._requestLine !== this._backend._line) await this._join(turn)
             await this._call("leave(token:)", [this._token])
         } catch (error) {
             // The membership no longer exists, as intended; or it cannot be resumed, and ends with its grace period.
@@ -223,7 +223,7 @@ export class JoinedRoom {
         this._unlisten()
         this._room.peers._show([])
         this._rejectAll(error)
-        this._tell("left", error)
+        this._setStatus("left", error)
         this._didLeave()
     }
 
@@ -239,7 +239,7 @@ export class JoinedRoom {
                 // The presence is sent as a whole; the server sends its changes to the other members.
                 await this._call("setPresence(_:)", [presence])
                 this._shown = shown
-                this._tell("joined", this._refusal)
+                this._setStatus("joined", this._refusal)
             } else if (!this._outbox.length) await new Promise<void>((resolve) => (this._wake = resolve))
             this._rejectOthers()
             const [event] = this._outbox
@@ -285,7 +285,7 @@ export class JoinedRoom {
                 // A presence that the server cannot read, or the coder cannot write, gives an error without a reason.
                 if (aboutPresence.test(reason!) || (error.code === "invalidArguments" && this._sent != null)) {
                     this._room._refused = this._sent
-                    this._tell(this._isJoined ? "joined" : "joining", error)
+                    this._setStatus(this._isJoined ? "joined" : "joining", error)
                     return 0
                 }
                 if (pauseOf(error, failures, this._backend._account) === undefined) {
@@ -293,12 +293,12 @@ export class JoinedRoom {
                     if (this._left) return this._end() as undefined
                     this._room.peers._show([])
                     this._rejectAll(error)
-                    this._tell("failed", error)
+                    this._setStatus("failed", error)
                     return undefined
                 }
         }
         this._isJoined = false
-        if (reason === "kicked") this._tell("joining", error)
+        if (reason === "kicked") this._setStatus("joining", error)
         // The first attempt is immediate: the connection was replaced, or the room was just activated again.
         return pauseOf(error, failures) ?? (failures ? delayAfter(failures) : 0)
     }
@@ -311,7 +311,7 @@ export class JoinedRoom {
         // each time.
         if (this._refusal) {
             this._failures++
-            this._tell("joining", error)
+            this._setStatus("joining", error)
         }
         this._refusal = error
         this._isOfEvents = isOfEvents
@@ -324,12 +324,12 @@ export class JoinedRoom {
         this._refusal = undefined
         this._failures = 0
         const { phase, error } = this._status
-        this._tell(phase, error === refusal ? undefined : error)
+        this._setStatus(phase, error === refusal ? undefined : error)
     }
 
     // Members
 
-    private _tellPeers(members: Record<string, Peer>): void {
+    private _showMembers(members: Record<string, Peer>): void {
         this._begun(false)
         // Numeric member names are in ascending order.
         this._showPeers(Object.values(members))
@@ -409,7 +409,7 @@ export class JoinedRoom {
     private _take(event: RoomEvent): void {
         const missed = this._cursor._missed
         if (!this._cursor._take(event)) return
-        if (missed !== this._cursor._missed) this._tell(this._status.phase, this._status.error)
-        if (!this._sessions.has(event.peer)) this._room._listeners.tell(event)
+        if (missed !== this._cursor._missed) this._setStatus(this._status.phase, this._status.error)
+        if (!this._sessions.has(event.peer)) this._room._listeners.notify(event)
     }
 }

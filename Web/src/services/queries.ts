@@ -1,5 +1,5 @@
 import type { Document, QueryOptions, Where } from "./types.js"
-import { comparePlaces, compareTexts, isRecord, isSame, kindOf } from "./values.js"
+import { comparePositions, compareTexts, isRecord, isSame, kindOf } from "./values.js"
 
 /** A condition in its wire form. */
 export type Condition = { field: string; comparison: string; value: unknown } | { any: Condition[][] }
@@ -52,7 +52,7 @@ function holds(document: Document, condition: Condition): boolean {
     // Numbers compare only with numbers, and texts only with texts.
     const kind = kindOf(present)
     if (kind !== kindOf(value) || (kind !== 2 && kind !== 3)) return false
-    const order = comparePlaces(present, value)
+    const order = comparePositions(present, value)
     return order ? order < 0 === (comparison[0] === "l") : /E/.test(comparison)
 }
 
@@ -61,7 +61,7 @@ export const matches = (document: Document, conditions: Condition[]): boolean =>
 /** Returns true if one document precedes another. */
 export function precedes(one: Document, other: Document, order: WireQuery["order"]): boolean {
     for (const { field, isDescending } of order) {
-        const sign = comparePlaces(valueAt(one, field), valueAt(other, field))
+        const sign = comparePositions(valueAt(one, field), valueAt(other, field))
         if (sign) return sign < 0 !== isDescending
     }
     return (one.created - other.created || compareTexts(one.id, other.id)) < 0

@@ -2,11 +2,11 @@ import type { Backend } from "./backend.js"
 import type { LiveCollection } from "./collection.js"
 import { overlay, Uncertain, WireResult } from "./overlay.js"
 import { isWaiting } from "./pending-writes.js"
-import { Position } from "./result-position.js"
+import { ResultPosition } from "./result-position.js"
 import type { WireQuery } from "./queries.js"
 import { delayAfter, pauseAfter, wait } from "./rejections.js"
 import { follow } from "./observed-query.js"
-import { Shown } from "./displayed-value.js"
+import { DisplayedValue } from "./displayed-value.js"
 import type { Document, Pages, QueryStatus } from "./types.js"
 import { Listeners, type State, type TrebuchetError } from "./trebuchet.js"
 import { isSame } from "./values.js"
@@ -23,7 +23,7 @@ export class LiveQuery implements Pages<any> {
     private _items: readonly any[] | undefined
     private _shown = new Map<string, Document>()
     private _result: WireResult | undefined
-    private _position = new Position()
+    private _position = new ResultPosition()
     private _uncertain = new Uncertain()
     private _error: TrebuchetError | undefined
     /**
@@ -31,7 +31,7 @@ export class LiveQuery implements Pages<any> {
      */
     private _line = 0
     /** The connection over which the query was last requested. */
-    private _asked = 0
+    private _requestLine = 0
     private _number: number | undefined
     private _view: string | undefined
     private _state: State<WireResult> | undefined
@@ -43,7 +43,7 @@ export class LiveQuery implements Pages<any> {
     private _timer: any
     /** The account whose result is shown. */
     private _account: string
-    readonly status = new Shown<QueryStatus>({ phase: "waiting", hasMore: false, pending: 0 })
+    readonly status = new DisplayedValue<QueryStatus>({ phase: "waiting", hasMore: false, pending: 0 })
     private _page: number
     private _backend: Backend
 
@@ -95,9 +95,9 @@ export class LiveQuery implements Pages<any> {
     }
 
     /** Handles the latest write response; `shown` has, by query number, the revisions of the results that include the writes. */
-    _isTold(shown: Record<string, number>, through: number): void {
+    _applyPositions(shown: Record<string, number>, through: number): void {
         const mine = this._isOpen ? shown[this._number!] : undefined
-        if (mine !== undefined) this._position._isTold(mine, through)
+        if (mine !== undefined) this._position._confirm(mine, through)
     }
 
     // Following
@@ -125,8 +125,8 @@ export class LiveQuery implements Pages<any> {
     private _close(): void {
         const { _collection: collection } = this
         // This includes a query that is being opened: calls keep their order.
-        if (this._asked && this._asked === this._backend._line) collection._call("close(_:)", [this._query]).catch(() => {})
-        this._asked = this._line = 0
+        if (this._requestLine && this._requestLine === this._backend._line) collection._call("close(_:)", [this._query]).catch(() => {})
+        this._requestLine = this._line = 0
     }
 
     /** Opens the query on the current connection, unless it is open. */
@@ -135,7 +135,7 @@ export class LiveQuery implements Pages<any> {
         const turn = ++this._turn
         this._show()
         while (turn === this._turn && backend._isLive && !this._isOpen) {
-            const line = (this._asked = backend._line)
+            const line = (this._requestLine = backend._line)
             let pause
             try {
                 const ticket = await this._collection._call("open(_:)", [this._query])
@@ -158,14 +158,14 @@ export class LiveQuery implements Pages<any> {
             this._view = view
             this._state = this._backend.client.actor(view).state("observeResult")
         }
-        this._position._isTold(shown, revision)
+        this._position._confirm(shown, revision)
         this._unfollow()
-        this._unfollow = follow(this._state!, (result) => this._came(result), (error) => this._lost(error), () => this._changed())
+        this._unfollow = follow(this._state!, (result) => this._receiveResult(result), (error) => this._lost(error), () => this._changed())
         this._collection._forgetSeen()
         this._show()
     }
 
-    private _came(result: WireResult): void {
+    private _receiveResult(result: WireResult): void {
         if (result === this._result) return
         const { _collection: collection } = this
         this._isShown()
@@ -224,7 +224,7 @@ export class LiveQuery implements Pages<any> {
             // The result of a previous user is removed. The result of an anonymous user stays until a newer one arrives.
             if (this._account) {
                 this._result = undefined
-                this._position = new Position()
+                this._position = new ResultPosition()
             }
             this._account = account
             this._error = undefined
@@ -248,6 +248,6 @@ export class LiveQuery implements Pages<any> {
             error,
             count: result?.count,
         } as QueryStatus)
-        if (this._items !== before) this._listeners.tell()
+        if (this._items !== before) this._listeners.notify()
     }
 }

@@ -1,4 +1,4 @@
-import { isObject, type JSONCoder, misfit, TrebuchetError } from "./trebuchet.js"
+import { isObject, type JSONCoder, unencodable, TrebuchetError } from "./trebuchet.js"
 
 /**
  * The temporary errors after which the same call may be repeated: reasons of services, and codes of responses and of calls without a
@@ -29,7 +29,7 @@ export function pauseAfter(error: any, failures: number, isSignedIn: unknown = t
 
 /** Throws if JSON cannot carry a value: `presence/x: NaN cannot be sent as JSON`. */
 export function needJSON(what: string, value: unknown, json: JSONCoder): void {
-    const flaw = misfit(value, json !== JSON)
+    const flaw = unencodable(value, json !== JSON)
     if (flaw) throw failure("invalidArguments", what + flaw + " cannot be sent as JSON")
 }
 

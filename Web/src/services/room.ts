@@ -2,15 +2,15 @@ import type { Backend } from "./backend.js"
 import type { JoinedRoom } from "./joined-room.js"
 import { loadRooms } from "./lazy-module.js"
 import { closed, delayAfter, failure, needJSON, wait } from "./rejections.js"
-import { Shown } from "./displayed-value.js"
+import { DisplayedValue } from "./displayed-value.js"
 import { Listeners } from "./trebuchet.js"
 import type { Peer, Room, RoomEvent, RoomStatus } from "./types.js"
 import { copied, merged } from "./values.js"
 
 /** The app's view of a room. The code that joins it and exchanges messages is trebuchet-rooms.js, which is loaded for the first room. */
 export class OpenRoom implements Room<any> {
-    readonly peers = new Shown<readonly Peer[]>([])
-    readonly status = new Shown<RoomStatus>({ phase: "joining", missed: 0 })
+    readonly peers = new DisplayedValue<readonly Peer[]>([])
+    readonly status = new DisplayedValue<RoomStatus>({ phase: "joining", missed: 0 })
     readonly _listeners = new Listeners<[RoomEvent]>()
     /** The number of events that are not published yet. */
     _publishing = 0

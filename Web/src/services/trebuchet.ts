@@ -1,3 +1,3 @@
 // The services import these symbols from trebuchet.js, which every app loads anyway.
-export { capture, connect, equal, isObject, isSuspension, Listeners, misfit, report, TrebuchetError, Value } from "../index.js"
+export { capture, connect, equal, isObject, isSuspension, Listeners, unencodable, report, TrebuchetError, Value } from "../index.js"
 export type { Client, JSONCoder, State } from "../index.js"

@@ -25,7 +25,7 @@ export function compareTexts(one: string, other: string): number {
 }
 
 /** Compares two values in sort order: by `kindOf`, then by value among booleans, numbers and texts. */
-export function comparePlaces(one: any, other: any): number {
+export function comparePositions(one: any, other: any): number {
     const kind = kindOf(one)
     return kind - kindOf(other) || (kind === 3 ? compareTexts(one, other) : (kind < 3 && one - other) || 0)
 }

@@ -61,7 +61,7 @@ export async function send(backend: Backend, collection: LiveCollection, account
             failures = 0
             if (singleCount) singleCount--
             // Query numbers are valid on one connection.
-            if (!own && line === backend._line) tell(collection, outcomes)
+            if (!own && line === backend._line) applyPositions(collection, outcomes)
             await settle(collection, writes, secret, outcomes)
         }
     } finally {
@@ -69,10 +69,10 @@ export async function send(backend: Backend, collection: LiveCollection, account
     }
 }
 
-function tell(collection: LiveCollection, outcomes: Outcome[]): void {
+function applyPositions(collection: LiveCollection, outcomes: Outcome[]): void {
     const through = Math.max(...outcomes.map(({ revision }) => revision))
     const { shown = {} } = outcomes.at(-1) ?? {}
-    for (const query of collection._open) query._isTold(shown, through)
+    for (const query of collection._open) query._applyPositions(shown, through)
 }
 
 /** Records a response. A refused write is removed. Returns the write. */

@@ -1,4 +1,4 @@
-// Two windows of Chromium before the start page and the examples. Needs TREBUCHET_BROWSER, its path, and TREBUCHET_PROGRAMS, the
+// Two windows of Chromium with the start page and the examples. Needs TREBUCHET_BROWSER, its path, and TREBUCHET_PROGRAMS, the
 // folder of the built programs.
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
@@ -34,7 +34,7 @@ function live(...windows) {
     return Promise.all(windows.map((each) => each.shows("live", "[role=status]")))
 }
 
-// Nothing is left behind, however it ends.
+// Removes all files, however the test ends.
 for (const signal of ["SIGTERM", "SIGINT"]) process.once(signal, () => process.exit(1))
 process.once("exit", () => {
     for (const server of servers) server.process?.kill("SIGKILL")
@@ -48,7 +48,7 @@ after(async () => {
     rmSync(folder, { recursive: true })
 })
 
-test("values that Swift has written are read and written back", async () => {
+test("values encoded by Swift are decoded and encoded again", async () => {
     const output = execFileSync("esbuild", [join(root, "Web/vectors/vectors.ts"), "--bundle", "--format=esm", "--log-level=warning"])
     const server = await daemon("--static", join(root, "Web"))
     const window = await chromium.open(`${server.url}/vectors/values.json`)
@@ -65,7 +65,7 @@ test("values that Swift has written are read and written back", async () => {
     await window.close()
 })
 
-/** Two windows before a list of things to do. */
+/** Two windows with a to-do list. */
 async function list(url, picture) {
     const [one, other] = await Promise.all([chromium.open(url), chromium.open(url, { dark: true })])
     await live(one, other)
@@ -74,7 +74,7 @@ async function list(url, picture) {
     await Promise.all([one.shows("Milk", "ul"), other.shows("Milk", "ul")])
     await other.type("form input", "Bread")
     await other.click("form button")
-    // Both: a list that is drawn again between the press and the release of the button loses the click.
+    // Both events in one expression: a list that is rendered between the press and the release of the button loses the click.
     await Promise.all([one.shows("Bread", "ul"), other.shows("Bread", "ul")])
     await other.click("li input")
     await one.until(`document.querySelector("li.done input").checked`)
@@ -83,7 +83,7 @@ async function list(url, picture) {
     return [one, other]
 }
 
-test("the start page shows one list to all", async () => {
+test("the start page shows one list to all windows", async () => {
     const server = await daemon()
     const [one, other] = await list(server.url, "start")
     await one.click("li:nth-child(2) button")
@@ -92,7 +92,7 @@ test("the start page shows one list to all", async () => {
     await Promise.all([one.close(), other.close()])
 })
 
-test("the list without a build is a page of trebuchet serve", async () => {
+test("the list without a build step is a page of trebuchet serve", async () => {
     const server = await daemon("--static", join(root, "Examples/todos-web/public"))
     const windows = await list(server.url, "todos-static")
     for (const window of windows) {
@@ -101,20 +101,20 @@ test("the list without a build is a page of trebuchet serve", async () => {
     }
 })
 
-test("the list goes on behind a server that is killed, and behind a network that was gone", async () => {
+test("the list continues after the server was killed, and after a loss of the network", async () => {
     const server = await example("todos-web", "TodosWeb")
     const [one, other] = await list(server.url, "todos")
     await server.kill()
     await one.hides("live", "[role=status]")
-    // What was there is still shown, and what is added meanwhile is sent to the next server.
+    // The items stay visible, and an item that is added meanwhile is sent to the next server.
     await one.shows("Milk", "ul")
-    await one.type("form input", "Written while nobody was there")
+    await one.type("form input", "Written while no server ran")
     await one.enter()
     await other.hides("live", "[role=status]")
     await one.picture("todos-stale")
     await server.start()
     await live(one, other)
-    await other.shows("Written while nobody was there", "ul")
+    await other.shows("Written while no server ran", "ul")
     assert.equal(await other.evaluate(`document.querySelectorAll("li").length`), 3)
 
     await other.setOffline(true)
@@ -133,7 +133,7 @@ test("the list goes on behind a server that is killed, and behind a network that
     await Promise.all([one.close(), other.close()])
 })
 
-test("the chat shows who is there, what they say and where they point", async () => {
+test("the chat shows its members, their messages and their pointers", async () => {
     const server = await example("chat-web", "ChatWeb")
     const [one, other] = await Promise.all([chromium.open(server.url), chromium.open(server.url, { dark: true })])
     await live(one, other)
@@ -148,7 +148,7 @@ test("the chat shows who is there, what they say and where they point", async ()
     await one.shows("Look up there!", "ol")
     assert.equal(await one.evaluate(`document.querySelector("li.mine p").innerText`), "Does it fly?")
 
-    // A pointer is shown to the other where it is, and to nobody who has it.
+    // A pointer is shown to the other member at its position, and not to its owner.
     await other.move(360, 140)
     await one.until(`document.querySelector(".cursor").style.left.startsWith("50%") && document.querySelector(".cursor").style.top.startsWith("25%")`)
     await one.shows("Grace", ".cursor")
@@ -158,7 +158,7 @@ test("the chat shows who is there, what they say and where they point", async ()
     await one.picture("chat-light")
     await other.picture("chat-dark")
 
-    // What the room refuses is a value with a type.
+    // A refusal of the room is a typed value.
     await one.type("input.text", "x".repeat(501))
     await one.enter()
     await one.shows("At most 500 characters", "[role=alert]")

@@ -1,11 +1,11 @@
-// Chromium, driven over its own protocol (chromedevtools.github.io/devtools-protocol).
+// Controls Chromium over its DevTools protocol (chromedevtools.github.io/devtools-protocol).
 import { spawn } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { WebSocket } from "../sockets.mjs"
 
-/** Long, since the machine may be busy: a test waits for what is shown, and then goes on at once. */
+/** Long, because the machine may be busy: a test continues as soon as the expected content is shown. */
 const patience = 30_000
 
 export class Chromium {
@@ -22,7 +22,7 @@ export class Chromium {
             "--disable-backgrounding-occluded-windows", "--disable-component-update", "--disable-extensions", "--mute-audio",
             "--remote-debugging-port=0", `--user-data-dir=${chromium.folder}`, "about:blank",
         ]
-        // A group of its own: it is made of many processes, which end together.
+        // A separate process group, because the browser has many processes, which end together.
         chromium.process = spawn(path, options, { stdio: ["ignore", "ignore", "pipe"], detached: true })
         chromium.ended = new Promise((resolve) => chromium.process.once("exit", resolve))
         const url = await new Promise((resolve, reject) => {
@@ -57,7 +57,7 @@ export class Chromium {
         })
     }
 
-    /** A window that shares nothing with others: no storage, no cookies; or all with one, as its tabs do. */
+    /** A window without shared storage and cookies, or tabs of one window that share both. */
     async open(url, { width = 720, height = 560, dark = false, beside } = {}) {
         const { browserContextId } = beside?.context ?? (await this.send("Target.createBrowserContext"))
         const { targetId } = await this.send("Target.createTarget", { url: "about:blank", browserContextId })
@@ -74,7 +74,7 @@ export class Chromium {
         return window
     }
 
-    /** Ends it at once, and leaves its files. */
+    /** Kills the browser, and leaves its files. */
     kill() {
         if (this.process.exitCode === null && this.process.signalCode === null) process.kill(-this.process.pid, "SIGKILL")
     }
@@ -88,7 +88,7 @@ export class Chromium {
 }
 
 export class Window {
-    /** What was thrown in the page and caught by nobody. */
+    /** The uncaught errors of the page. */
     thrown = []
 
     constructor(chromium, target, session) {
@@ -103,7 +103,7 @@ export class Window {
         if (method === "Runtime.exceptionThrown") this.thrown.push(details.exception?.description ?? details.text)
     }
 
-    /** The value of an expression, or of the promise that it is. */
+    /** The value of an expression, or of its promise. */
     async evaluate(expression) {
         const options = { expression, awaitPromise: true, returnByValue: true, userGesture: true }
         const { result, exceptionDetails: details } = await this.send("Runtime.evaluate", options)
@@ -111,7 +111,7 @@ export class Window {
         return result.value
     }
 
-    /** Waits until an expression is true of what is shown. */
+    /** Waits until an expression about the page is true. */
     async until(expression) {
         const end = Date.now() + patience
         const wait = `new Promise((resolve) => {
@@ -128,7 +128,7 @@ export class Window {
             try {
                 if (await this.evaluate(wait)) return
             } catch (error) {
-                // The page was left meanwhile: the next one is asked.
+                // The page was left meanwhile: the next one is queried.
                 if (!/context|navigated/i.test(error.message) || Date.now() > end) throw error
                 continue
             }
@@ -137,7 +137,7 @@ export class Window {
         }
     }
 
-    /** Waits until a text is shown, or is shown no more. */
+    /** Waits until a text is shown, or is no longer shown. */
     shows(text, selector = "body") {
         return this.until(`document.querySelector(${JSON.stringify(selector)}).innerText.includes(${JSON.stringify(text)})`)
     }
@@ -146,7 +146,7 @@ export class Window {
         return this.until(`!document.querySelector(${JSON.stringify(selector)}).innerText.includes(${JSON.stringify(text)})`)
     }
 
-    /** Types as keys do, into the field that has the focus then. */
+    /** Types into the focused field with key events. */
     async type(selector, text) {
         await this.until(`document.querySelector(${JSON.stringify(selector)})`)
         await this.evaluate(`{ const field = document.querySelector(${JSON.stringify(selector)}); field.focus(); field.select() }`)
@@ -163,7 +163,7 @@ export class Window {
         await this.send("Input.dispatchMouseEvent", { type: "mouseMoved", x, y })
     }
 
-    /** Clicks in the middle of an element, wherever it is shown. */
+    /** Clicks in the middle of an element. */
     async click(selector) {
         await this.until(`document.querySelector(${JSON.stringify(selector)})`)
         const { x, y } = await this.evaluate(`(() => {
@@ -175,13 +175,13 @@ export class Window {
         await this.send("Input.dispatchMouseEvent", { type: "mouseReleased", ...button })
     }
 
-    /** Takes the network away from the page, or gives it back. */
+    /** Disconnects the page from the network, or reconnects it. */
     async setOffline(offline) {
         const none = { latency: 0, downloadThroughput: -1, uploadThroughput: -1 }
         await this.send("Network.emulateNetworkConditions", { offline, ...none })
     }
 
-    /** Keeps what is shown as a picture, when a folder for them is named. */
+    /** Writes a screenshot, if a folder for them is set. */
     async picture(name) {
         const folder = process.env.TREBUCHET_PICTURES
         if (!folder) return

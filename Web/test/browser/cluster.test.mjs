@@ -1,5 +1,5 @@
-// A window before the page of scripts/cluster: nodes are killed and started again by its buttons, and its calls and streams go on.
-// Needs what browser.test.mjs needs, and Redis and nginx.
+// A window with the page of scripts/cluster: its buttons kill and restart nodes, and its calls and streams continue.
+// Needs the programs of browser.test.mjs, and Redis and nginx.
 import assert from "node:assert/strict"
 import { spawn } from "node:child_process"
 import { createServer } from "node:net"
@@ -50,15 +50,15 @@ after(async () => {
 
 const rows = `[...document.querySelectorAll("#counters tr")].map((row) => [...row.cells].map((cell) => cell.textContent))`
 
-test("a killed node's counters go on at another one, and nothing is lost or done twice", async () => {
+test("the counters of a killed node continue at another node, and no call is lost or executed twice", async () => {
     const window = await chromium.open(`${url}#test`, { height: 720 })
     await window.shows("live", "[role=status]")
-    /** Until each counter is so many versions further, and lives somewhere. */
+    /** Waits until each counter has advanced by this number of versions, and has an owner. */
     const further = async (count) => {
         const before = (await window.evaluate(rows)).map((row) => Number(row[2]))
         await window.until(`${rows}.every((row, index) => row[1] && row[2] >= ${JSON.stringify(before)}[index] + ${count})`)
     }
-    /** Which node the first counter lives on; for a moment it is none. */
+    /** The owner node of the first counter; none for a moment. */
     const ownerOfFirst = async () => {
         for (;;) {
             const [[, owner]] = await window.evaluate(rows)
@@ -86,7 +86,7 @@ test("a killed node's counters go on at another one, and nothing is lost or done
         assert.ok(answered > 3)
     }
     await window.shows("No version went back, and no answer came twice.", "#judgement")
-    // Nobody else calls these counters: what they have is what was answered, and the one call that is on its way.
+    // No other client calls these counters: their values are the acknowledged calls and the one in flight.
     await window.click("#running")
     await window.until(`${rows}.every((row) => row[2] === row[3])`)
     await window.close()

@@ -1,4 +1,4 @@
-// A server with an inspector and a browser for it, for programs that are run by hand: both go with the program.
+// A server with an inspector and a browser, for programs that are run manually: both end with the program.
 import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import { join } from "node:path"
@@ -9,7 +9,7 @@ import { Chromium } from "./chromium.mjs"
 export const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 export const isLive = `document.querySelector("#status").dataset.is === "live"`
 
-/** - options: of serve. Gives the browser, the link to the inspector, and what makes a client of the server. */
+/** - options: of serve. Returns the browser, the link to the inspector, and a function that creates a client of the server. */
 export async function inspected(...options) {
     const server = spawn(
         join(process.env.TREBUCHET_PROGRAMS, "trebuchet"), ["serve", "--port", "0", "--examples", "--inspector", ...options],

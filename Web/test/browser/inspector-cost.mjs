@@ -1,11 +1,11 @@
-// How much more of a processor a server takes for a call while somebody looks at the very actor that is called, in alternating pairs. By hand, on a
-// machine with two cores and nothing else to do:
+// Measures the additional processor time of a call while its actor is inspected, in alternating pairs. Run manually, on an idle machine
+// with two cores:
 //
 //     TREBUCHET_PROGRAMS=.build/release node Web/test/browser/inspector-cost.mjs json|page|traces [ROUNDS [SECONDS]]
 //
-// `json` is a client that asks for overview, calls and actor each second, `page` what the page observes, and `traces` no inspector at all, but
-// `--trace-sample 0.01` with a collector that throws away what it gets (TRACE_SAMPLE names another share). The servers are on the first core, with one
-// reactor, and all else is on the second.
+// `json` requests the overview, calls and actor each second; `page` observes like the page; `traces` uses no inspector, but
+// `--trace-sample 0.01` with a collector that discards its input (TRACE_SAMPLE sets another ratio). The servers run on the first core, with one
+// reactor, and all other processes on the second.
 import { execFile, execFileSync, spawn } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { createServer } from "node:http"
@@ -23,7 +23,7 @@ const ticks = Number(execFileSync("getconf", ["CLK_TCK"]))
 const servers = []
 process.once("exit", () => servers.forEach((server) => server.kill("SIGKILL")))
 
-/** A server, where it is reached, and the link to its inspector. */
+/** A server, its address, and the link to its inspector. */
 async function serve(...options) {
     const all = ["-c", "0", program, "serve", "--port", "0", "--services", "none", "--examples", "--reactors", "1", ...options]
     const server = spawn("taskset", all, { stdio: ["ignore", "pipe", "ignore"] })
@@ -37,13 +37,13 @@ async function serve(...options) {
     throw new Error("trebuchet serve ended")
 }
 
-/** Seconds of a processor that it has taken. */
+/** The consumed processor time in seconds. */
 function used({ pid }) {
     const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ")
     return (Number(fields[11]) + Number(fields[12])) / ticks
 }
 
-/** Microseconds for a call. `afterwards`: until what the calls have left to do is done. */
+/** Microseconds per call. `afterwards` waits until the remaining work of the calls is done. */
 async function bench(server, afterwards) {
     const before = used(server)
     const { stdout } = await promisify(execFile)(program, ["bench", "rpc", "--url", server.url, "--seconds", seconds, "--json"])
@@ -51,7 +51,7 @@ async function bench(server, afterwards) {
     return ((used(server) - before) / JSON.parse(stdout.trim().split("\n").at(-1)).messages) * 1e6
 }
 
-/** Looks at the actor. Gives what ends that. */
+/** Inspects the actor. Returns a function that ends the inspection. */
 function look({ link }) {
     const [address, token] = link.split("/#token=")
     if (kind === "page") {

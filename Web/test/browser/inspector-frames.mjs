@@ -1,8 +1,8 @@
-// How long the frames of the inspector's page take while a server has very many actors and subscribers. By hand, since it takes minutes:
+// Measures the frames of the inspector's page while a server has very many actors and subscribers. Run manually, because it takes minutes:
 //
 //     TREBUCHET_BROWSER=/usr/bin/chromium TREBUCHET_PROGRAMS=.build/release node Web/test/browser/inspector-frames.mjs [ACTORS [SUBSCRIBERS [SECONDS]]]
 //
-// It prints for each view how many frames there were, the longest, and the longest task of the page, and ends with 1 when one took more than 100 ms.
+// Prints for each view the number of frames, the longest one, and the longest task of the page; exits with 1 when one took more than 100 ms.
 import { inspected, isLive, wait } from "./inspected.mjs"
 
 const [actors = 100_000, subscribers = 1_000, seconds = 10] = process.argv.slice(2).map(Number)
@@ -10,7 +10,7 @@ const most = 100
 
 const { chromium, link, client } = await inspected("--services", "none")
 
-// As many as a connection may make, over one each.
+// The maximum of actors per connection.
 const part = 900
 for (let first = 0; first < actors; first += part) {
     const maker = client()

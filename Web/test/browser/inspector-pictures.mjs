@@ -1,9 +1,9 @@
-// Pictures of each view of the inspector, light and dark, as Docs/images has them. By hand, to be looked at:
+// Writes pictures of each view of the inspector, light and dark, as in Docs/images. Run manually, and check the pictures:
 //
 //     TREBUCHET_BROWSER=/usr/bin/chromium TREBUCHET_PROGRAMS=.build/release TREBUCHET_PICTURES=Docs/images \
 //         node Web/test/browser/inspector-pictures.mjs [VIEW,… [OPTIONS OF serve]]
 //
-// `nodes` shows something with '--cluster redis://… --node NAME' alone, `store` with '--data FILE'.
+// `nodes` has content only with '--cluster redis://… --node NAME', `store` only with '--data FILE'.
 import { inspected, isLive, wait } from "./inspected.mjs"
 
 const [views = "overview,actors,actor,connections,calls,log,errors", ...options] = process.argv.slice(2)
@@ -16,7 +16,7 @@ for (const [name, dark] of [["light", false], ["dark", true]]) {
     await window.evaluate(`location.hash = "#/actors/game"`)
 }
 
-// Two play, one goes wrong.
+// Two clients play, one makes errors.
 const [ada, bob, wrong] = [1, 2, 3].map(client)
 for (const each of [ada, bob]) each.actor("game").state("observeGameState").subscribe(() => {})
 await ada.actor("game").call("join(player:)", ["ada"])

@@ -1,4 +1,4 @@
-// The inspector in Chromium: two clients play, a third goes wrong, and the page alone says who has done what.
+// The inspector in Chromium: two clients play, a third makes errors, and the page shows the cause of each change.
 import assert from "node:assert/strict"
 import { execFile, spawn } from "node:child_process"
 import { createInterface } from "node:readline"
@@ -21,12 +21,12 @@ process.once("exit", () => {
     chromium?.kill()
 })
 
-/** A server, where clients reach it, and the link to its inspector. */
+/** A server, the address for clients, and the link to its inspector. */
 async function serve(...options) {
     return serveAt([], ...options)
 }
 
-/** - inspector: the port of its inspector, if it is not to be any. */
+/** - inspector: the port of the inspector; undefined for a free one. */
 async function serveAt(inspector, ...options) {
     server = spawn(tool, ["serve", "--examples", "--port", "0", "--inspector", ...inspector, ...options], { stdio: ["ignore", "pipe", "ignore"] })
     const found = {}
@@ -54,7 +54,7 @@ after(async () => {
 
 const isLive = `document.querySelector("#status").dataset.is === "live"`
 
-test("from the page alone one finds which calls made a version, who was sent it, and why somebody is refused", async () => {
+test("the page shows the calls that made a version, its recipients, and the reason of a refusal", async () => {
     const { url, link } = await serve("--inspector-write")
     const [ada, bob, wrong] = [client(url), client(url), client(url)]
     const seen = [ada, bob].map((each) => {
@@ -63,11 +63,11 @@ test("from the page alone one finds which calls made a version, who was sent it,
         return state
     })
     await ada.actor("game").call("join(player:)", ["ada"])
-    // So that differences are less than the whole.
+    // A state so large that deltas are smaller than the value.
     for (const length of [40, 41, 42]) await ada.actor("game").call("join(player:)", ["eve".repeat(length)])
     const window = await chromium.open(link, { width: 1280, height: 860 })
     await window.until(isLive)
-    // The address has the token no more, and a reload asks for none.
+    // The URL no longer has the token, and a reload does not request it.
     assert.equal(await window.evaluate("location.hash"), "#/")
     await window.send("Page.reload")
     await window.until(isLive)
@@ -80,7 +80,7 @@ test("from the page alone one finds which calls made a version, who was sent it,
     await window.shows("since")
     await window.shows(`"ada"`, ".tree")
     await bob.actor("game").call("join(player:)", ["<b>bob</b>"])
-    // What somebody has put into a state is a text.
+    // Content of a state is shown as text.
     await window.shows(`"<b>bob</b>"`, ".tree")
     assert.equal(await window.evaluate(`document.querySelectorAll(".tree b").length`), 0)
     await ada.actor("game").call("advanceLevel()", [])
@@ -91,7 +91,7 @@ test("from the page alone one finds which calls made a version, who was sent it,
     assert.match(await text(), /replace\s+\/level/)
     await window.shows("level:\n2", ".tree")
 
-    // A step back: the state as it was, and who had made it so.
+    // An earlier version: the state, and the calls that made it.
     await window.click(".step button")
     await window.shows("join(player:)", ".detail")
     await window.shows("level:\n1", ".tree")
@@ -99,7 +99,7 @@ test("from the page alone one finds which calls made a version, who was sent it,
     await window.click(".step button:last-child")
     await window.shows("level:\n2", ".tree")
 
-    // A call from the page, as somebody else.
+    // A call from the page with another principal.
     await window.until(`document.querySelector("form.call select").options.length === 2`)
     await window.evaluate(`{
         const method = document.querySelector("form.call select")
@@ -146,12 +146,12 @@ test("from the page alone one finds which calls made a version, who was sent it,
     assert.match(stdout, /game/)
 })
 
-test("of two who play and a third who goes wrong one finds who made version 42, who was not sent it, and why the third is refused", async () => {
+test("with two players and a failing third, the page shows the calls of version 42, the missing recipient, and the reason of a refusal", async () => {
     server?.kill("SIGTERM")
     const { url, link } = await serve("--bench")
     const [ada, bob] = [client(url), client(url)]
     const sockets = []
-    // The third reads no more when it is told to.
+    // The third client stops reading on request.
     class Slow extends WebSocket {
         constructor(...given) {
             super(...given)
@@ -173,16 +173,16 @@ test("of two who play and a third who goes wrong one finds who made version 42, 
     await go("#/actors/game")
     await window.shows(`"ada"`, ".tree")
 
-    // Why the third is refused.
+    // The reason why the third is refused.
     await assert.rejects(carol.actor("game").call("cheat(score:)", [1000]))
     await go("#/connections")
     await window.shows("has no method 'cheat(score:)'")
     const third = await window.evaluate(`[...document.querySelectorAll("tbody tr")].find(({ innerText }) => innerText.includes("cheat")).cells[0].innerText`)
     await go(`#/log?connection=${third}`)
-    await window.shows("call refused")
+    await window.shows("call rejected")
     await window.shows("methodNotFound")
 
-    // She reads no more: what she is to be sent piles up until nothing is taken any more.
+    // The client does not read: its output is queued until the connection is not writable.
     sockets[0]._socket.pause()
     await go("#/connections")
     const isStuck = `[...document.querySelectorAll("tbody tr")].some(({ cells, innerText }) => cells[0].innerText === "${third}" && innerText.includes("not writable"))`
@@ -201,7 +201,7 @@ test("of two who play and a third who goes wrong one finds who made version 42, 
     }
     await window.until(versionIs(45))
     assert.ok(newest() > 2)
-    // That she has not got it stands there while she takes nothing.
+    // The page shows the missing delivery while the client does not read.
     await window.shows("1 behind", ".line tbody tr")
     await window.type(".panel input[type=number]", "10")
     await window.enter()
@@ -213,7 +213,7 @@ test("of two who play and a third who goes wrong one finds who made version 42, 
     }`
     await window.until(`(() => ${isSeen})()`)
     await window.click(".step button:last-child")
-    // She reads again, and gets the newest alone.
+    // The client reads again, and receives only the newest version.
     sockets[0]._socket.resume()
     const row = `[...document.querySelectorAll(".line tbody tr")].find(({ cells }) => cells[0].innerText === "42")`
     await window.until(`${row}.cells[4].innerText === "1"`)
@@ -227,7 +227,7 @@ test("of two who play and a third who goes wrong one finds who made version 42, 
     await window.shows(`"player 42"`, ".tree")
     await window.hides(`"player 43"`, ".tree")
 
-    // She loses her connection and comes back, over another one.
+    // The client loses its connection, and reconnects.
     sockets[0].terminate()
     await go(`#/log?connection=${third}`)
     await window.shows("connection closed")
@@ -236,7 +236,7 @@ test("of two who play and a third who goes wrong one finds who made version 42, 
     await window.until(`document.body.innerText.split("connection opened").length > 1`)
     assert.ok(sockets.length > 1)
 
-    // What was recorded becomes a test.
+    // The recorded calls become a test.
     await go("#/actors/game")
     await window.until(`document.querySelector(".tools button")`)
     await window.shows("player 42")
@@ -247,15 +247,15 @@ test("of two who play and a third who goes wrong one finds who made version 42, 
     await window.close()
 })
 
-test("the link of a server that was started again is taken in the tab of the old one, and stands in the address no longer", async () => {
+test("the link of a restarted server is accepted in the tab of the old one, and its token leaves the URL", async () => {
     server?.kill("SIGTERM")
     const { link } = await serve()
     const window = await chromium.open(link)
     await window.until(isLive)
-    // An address that nobody has made of a name.
+    // A URL that is not an encoded actor name.
     await window.evaluate(`location.hash = "#/actors/100%"`)
     await window.shows("100%", "h1")
-    // There the state of things changes, and moves the button.
+    // The state changes there and moves the button.
     await window.evaluate(`location.hash = "#/"`)
     await window.shows("Methods with the most calls")
     await window.until(isLive)

@@ -1,4 +1,4 @@
-// A server that a browser opens: `trebuchet serve`, or an example's own.
+// A server for a browser: `trebuchet serve`, or that of an example.
 import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 
@@ -7,7 +7,7 @@ export class Server {
         Object.assign(this, { program, args, folder })
     }
 
-    /** Starts it; `args` makes a command line of a port. Started again, it has the port that it had. */
+    /** Starts the server; `args` returns its arguments for a port. A restarted server has the same port. */
     async start() {
         this.process = spawn(this.program, this.args(this.port ?? 0), { cwd: this.folder, stdio: ["ignore", "pipe", "inherit"] })
         this.ended = new Promise((resolve) => this.process.once("exit", resolve))

@@ -1,4 +1,4 @@
-// The services in Chromium: writes that wait are kept in its IndexedDB, and its tabs do not send each other's.
+// The services in Chromium: pending writes are in its IndexedDB, and its tabs do not send those of others.
 import assert from "node:assert/strict"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -30,7 +30,7 @@ after(async () => {
     rmSync(folder, { recursive: true })
 })
 
-/** Connects a page, and keeps what it shows of its notes in `window.shown`. */
+/** Connects a page, and stores its shown notes in `window.shown`. */
 const begin = `(async () => {
     const { services } = await import("/dist/trebuchet-services.js")
     window.backend = services("/", { storage: localStorage, initialDelay: 20, maximumDelay: 200 })
@@ -48,14 +48,14 @@ async function page(beside) {
 
 const shows = (texts) => `JSON.stringify(window.shown) === ${JSON.stringify(JSON.stringify(texts))}`
 
-test("writes that wait outlast the page and the server, and two tabs send each of them once", async () => {
+test("pending writes survive the page and the server, and two tabs send each of them once", async () => {
     const one = await page()
     await one.evaluate(`backend.auth.signInAsGuest()`)
     const other = await page(one)
     await Promise.all([one, other].map((each) => each.until(`backend.auth.getSnapshot().phase === "signedIn"`)))
     await one.evaluate(`notes.create({ id: "a", text: "a" })`)
     await Promise.all([one, other].map((each) => each.until(shows(["a"]))))
-    // What keeps writes is a file of its own, which a page loads by itself: without it and without a connection nothing can be written.
+    // The file that persists writes is loaded on demand: without it and without a connection nothing can be written.
     const keeps = `performance.getEntriesByType("resource").some((each) => each.name.includes("trebuchet-offline.js") && each.responseEnd > 0)`
     await Promise.all([one, other].map((each) => each.until(keeps)))
 
@@ -65,10 +65,10 @@ test("writes that wait outlast the page and the server, and two tabs send each o
     await other.evaluate(`void notes.create({ id: "d", text: "d" })`)
     await one.evaluate(`void notes.increment("a", "count", 1)`)
     await other.evaluate(`void notes.increment("a", "count", 1)`)
-    // Shown at once, where they were made.
+    // Shown at once in the tab that made them.
     await one.until(shows(["a", "b", "c"]))
     await other.until(shows(["a", "d"]))
-    // One tab is closed, with what it has not sent; what the browser keeps of it, the other one sends.
+    // One tab is closed with unsent writes; the other one sends the persisted ones.
     await other.until(`query.status.getSnapshot().pending === 2`)
     await one.until(`query.status.getSnapshot().pending === 3`)
     const kept = `(async () => {
@@ -95,7 +95,7 @@ test("writes that wait outlast the page and the server, and two tabs send each o
     await other.until(`query.status.getSnapshot().pending === 0 && query.document("a").fields.count === 2`)
     while ((await other.evaluate(kept)) !== 0) await new Promise((resolve) => setTimeout(resolve, 20))
 
-    // A page that is loaded again is still signed in, and sees what is there, once.
+    // A reloaded page is still signed in, and shows each document once.
     await other.send("Page.reload")
     await other.until(`window.backend === undefined && document.readyState === "complete"`)
     await other.evaluate(begin)
@@ -105,7 +105,7 @@ test("writes that wait outlast the page and the server, and two tabs send each o
     assert.deepEqual([one.thrown, other.thrown], [[], []])
 })
 
-test("who is in a room sees the others, and hears what they publish", async () => {
+test("a member of a room sees the others, and receives their events", async () => {
     const [one, other] = await Promise.all([page(), page()])
     for (const [window, name] of [[one, "Ada"], [other, "Grace"]]) {
         await window.evaluate(`backend.auth.signInAsGuest()`)
@@ -138,7 +138,7 @@ test("a frozen tab has no connection and no open database, and is live at once w
         backend.client.status.subscribe(() => phases.push(${phase}))
         addEventListener("freeze", () => phases.push("frozen"), true)
     }; 0`)
-    // Chromium freezes hidden pages alone.
+    // Chromium freezes only hidden pages.
     await one.send("Emulation.setFocusEmulationEnabled", { enabled: false })
     await other.send("Page.bringToFront")
     await one.until(`document.visibilityState === "hidden"`)

@@ -1,5 +1,5 @@
-// What readers may see of the games of Tools/Consistency, as Checks/*.swift there has it. Each check takes what comes and says what is
-// wrong with it; undefined for nothing.
+// Checks of the values that readers of the games of Tools/Consistency receive, like Checks/*.swift there. Each check returns the problem of a
+// value; undefined for none.
 
 const eventBuffer = 512
 
@@ -63,14 +63,14 @@ export class RoundCheck {
             this.ended.add(life)
             return this.ended.has(round.life) ? "the rounds went back to a life that had ended" : undefined
         }
-        // A stream that begins anew begins with the value of now.
+        // A restarted stream begins with the current value.
         if (isAfterOverflow) return round.number < number ? `the rounds went back from ${number} to ${round.number}` : undefined
         if (round.number !== number + 1) return `round ${round.number} came after ${number}`
     }
 }
 
 export class MoveCheck {
-    /** @param mayRunAgain whether a call of which nothing is kept may be made once more, at another owner of the game */
+    /** @param mayRunAgain whether a call without a record may run again at another owner of the game */
     constructor(mayRunAgain) {
         this.mayRunAgain = mayRunAgain
     }
@@ -83,7 +83,7 @@ export class MoveCheck {
     isAfterOverflow = false
     count = 0
     bytes = 0
-    overflowsOfNewLives = 0
+    overflowsOfNewIncarnations = 0
     overflowsOfConnections = 0
 
     overflowed() {
@@ -104,7 +104,7 @@ export class MoveCheck {
             this.ended.add(life)
             if (this.ended.has(move.life)) return "the events went back to a life that had ended"
             if (!isFirst) return `event ${move.number} of another life came after ${number}, and no overflow between`
-            if (isAfterOverflow) this.overflowsOfNewLives++
+            if (isAfterOverflow) this.overflowsOfNewIncarnations++
             return
         }
         if (!isFirst) return move.number === number + 1 ? undefined : `event ${move.number} came after ${number}`

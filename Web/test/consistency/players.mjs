@@ -1,5 +1,5 @@
 // players.mjs SEED FIRST CALLS DIRECT LINK…: clients of the games of Tools/Consistency, one over each link, and a witness for each game
-// without faults. Each is the URL of a server, or those of several with commas between. They say on their output how calls ended and what readers found.
+// without faults. Each LINK has the URLs of one or several servers, separated by commas. The output has the outcomes of calls and the findings of readers.
 import { connect, TrebuchetError } from "../../dist/trebuchet.js"
 import { WebSocket } from "../sockets.mjs"
 import { BoardCheck, boardDigest, LedgerCheck, ledgerDigest, MoveCheck, RoundCheck } from "./checks.mjs"
@@ -11,16 +11,16 @@ const callsPerPlayer = 100_000
 
 const say = (line) => process.stdout.write(line + "\n")
 const found = new Set()
-/** Each finding once: a fault that repeats itself would hide others. */
+/** Reports each finding once: a repeated fault would hide others. */
 function finding(text) {
     if (!found.has(text)) say("finding " + text)
     found.add(text)
 }
 
 process.on("uncaughtException", (error) => finding("not caught: " + error?.stack?.replaceAll("\n", " ")))
-// What a listener throws is told here.
+// Errors of listeners are reported here.
 console.error = (error) => finding("told: " + (error?.stack ?? error).toString().replaceAll("\n", " "))
-// The crew has gone.
+// The parent process has ended.
 process.stdin.on("end", () => process.exit(0))
 const whereabouts = new Map()
 process.stdin.on("data", (text) => {
@@ -39,7 +39,7 @@ function randomOf(seed) {
 
 const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 const totals = {
-    values: 0, events: 0, eventBytes: 0, overflowsOfNewLives: 0, overflowsOfReaders: 0, overflowsOfConnections: 0, stalls: 0,
+    values: 0, events: 0, eventBytes: 0, overflowsOfNewIncarnations: 0, overflowsOfReaders: 0, overflowsOfConnections: 0, stalls: 0,
     stalledBytes: 0, takenBack: 0, connections: 0, cuts: 0, shortStalls: 0,
 }
 const clients = []
@@ -50,11 +50,11 @@ function client(url) {
     return made
 }
 
-/** Reads all that a game shows, until it closes, and checks each value. */
+/** Reads all streams of a game until it closes, and checks each value. */
 async function watch(name, number, game) {
     const told = (text) => text && finding(`${name}: ${text}`)
 
-    /** Until `isLast`; subscribes anew when the server says that something was left out. */
+    /** Reads until `isLast`; subscribes again after an overflow. */
     const read = (target, check, isLast) =>
         new Promise((resolve) => {
             const state = game.state(target)
@@ -99,7 +99,7 @@ async function watch(name, number, game) {
                 }
             } catch (error) {
                 if (error.code !== "overflow") told(`the stream of moves ended: ${error.code} ${error.message}`)
-                // The client itself found that numbers are missing: the server has left events out and told nobody.
+                // The client has detected missing numbers: the server has skipped events without a notice.
                 if (error.message.includes("have a gap")) told(`after ${check.number}: ${error.message}`)
                 if (error.message.includes("unread events")) totals.overflowsOfReaders++
                 check.overflowed()
@@ -108,7 +108,7 @@ async function watch(name, number, game) {
         whereabouts.delete(`${name}, moves`)
         totals.events += check.count
         totals.eventBytes += check.bytes
-        totals.overflowsOfNewLives += check.overflowsOfNewLives
+        totals.overflowsOfNewIncarnations += check.overflowsOfNewIncarnations
         totals.overflowsOfConnections += check.overflowsOfConnections
         return check.calls
     }
@@ -126,13 +126,13 @@ async function watch(name, number, game) {
     totals.takenBack += [...moved].filter((call) => !ran.has(call)).length
 }
 
-/** Makes a player's calls, two at a time. */
+/** Makes the calls of a player, two at a time. */
 async function play(number, game) {
     const name = `player ${number}`
     const ledger = game.state("observeLedger")
     const board = game.state("observeBoard")
     let seen = { life: 0, turn: 0 }
-    // Whether the board has come since it was asked for or taken up again: until then the server may answer before it shows.
+    // True if the board has arrived since the last request or resumption: before that, the server may respond first.
     let hasCome = false
     board.status.subscribe(() => (hasCome = false))
     board.subscribe(() => (hasCome = true))
@@ -140,7 +140,7 @@ async function play(number, game) {
         if (receipt.life === before.life && receipt.turn < before.turn) finding(`${name}: an answer of turn ${receipt.turn} after one of ${before.turn}`)
         seen = receipt
     }
-    /** What a call changed is shown before its answer. */
+    /** The change of a call is shown before its response. */
     const noteShown = (receipt) => {
         const shown = board.getSnapshot()
         if (hasCome && shown.life === receipt.life && shown.turn < receipt.turn) {
@@ -188,7 +188,7 @@ async function play(number, game) {
     await Promise.all([lane(0), lane(1)])
 }
 
-/** Parts of states, and what their values are: of another stream they would be something else. */
+/** Parts of states, and the types of their values: those of another stream would differ. */
 const parts = [
     ["observeLedger", "/calls", (value) => Array.isArray(value) && value.every(Number.isInteger)],
     ["observeLedger", "/isClosed", (value) => typeof value === "boolean"],
@@ -196,7 +196,7 @@ const parts = [
     ["observeRound", "/number", Number.isInteger],
 ]
 
-/** Looks in for a moment, again and again, until the calls have ended: so streams begin and end while connections do. */
+/** Observes for a moment, repeatedly, until the calls have ended, so that streams start and end during connection changes. */
 async function visit(name, number, game) {
     const random = randomOf(seed * 1013 + number)
     while (!areCallsOver) {
@@ -207,7 +207,7 @@ async function visit(name, number, game) {
             if (!isRight(value)) finding(`${name}: ${path} of ${target} was ${JSON.stringify(value)}`.slice(0, 200))
             totals.values++
         })
-        // At times longer than a stream goes on that nobody observes.
+        // Sometimes longer than an unobserved stream is retained.
         await wait(random(60))
         end()
         await wait(random(3) ? random(20) : 100 + random(50))

@@ -21,7 +21,7 @@ function randomOf(seed) {
 
 const random = randomOf(seed)
 const report = {
-    name, rooms: {}, notes: [], diary: [], writers: [], isWaiting: false, keptNotes: [], keptPages: [], tags: [], writes: 0,
+    name, rooms: {}, notes: [], diary: [], writers: [], isWaiting: false, ownNotes: [], ownPages: [], tags: [], writes: 0,
     acknowledged: 0, failures: [], attempts: 0, spied: [],
 }
 const app = services(`ws://127.0.0.1:${port}`, { WebSocket, initialDelay: 5, maximumDelay: 100, pending: null })
@@ -77,7 +77,7 @@ const chooseAny = (list) => list[random(list.length)]
 /** Makes one write whose effect shows whether it was applied exactly once. */
 function write() {
     const label = `${name}-${++report.writes}`
-    const { keptNotes: owned, keptPages: pages, tags } = report
+    const { ownNotes: owned, ownPages: pages, tags } = report
     const kind = random(9)
     if (kind === 0 && owned.length) return notes.delete(takeAny(owned).id)
     if (kind <= 2 && owned.length) {

@@ -8,7 +8,7 @@ struct ActorLogContents {
     static let maximumCalls = 16_384
     static let maximumCallBytes = 4 << 20
     /// The size in bytes of a compacted log up to which it includes changes that only readers need.
-    private static let maximumWithPassed = 8 << 20
+    private static let maximumWithEarlierEntries = 8 << 20
     /// The number of latest connections whose removed calls are recorded.
     static let maximumConnections = 1_024
 
@@ -47,7 +47,7 @@ struct ActorLogContents {
             epoch: incarnations.current, version: stored.snapshot.version, bytes: stored.snapshot.bytes)
         return StoredLog(
             snapshot: snapshot, entries: stored.entries, earlierIncarnations: incarnations.earlier,
-            passed: logs[key]?.passed ?? [])
+            earlierEntries: logs[key]?.earlierEntries ?? [])
     }
 
     /// - Throws: `conflict` for writes that do not follow.
@@ -58,7 +58,7 @@ struct ActorLogContents {
             case .incarnation(let epoch): startIncarnation(epoch)
             case .incarnations(let incarnations, let key): self.incarnations[key] = incarnations
             case .removedCalls(let connection, let number): removedCalls.addCall(connection, number)
-            case .passed(let entry, let key): logs[key]?.appendEarlierEntry(entry)
+            case .earlierEntry(let entry, let key): logs[key]?.appendEarlierEntry(entry)
             }
         }
     }
@@ -82,7 +82,7 @@ struct ActorLogContents {
             values[write.key] = nil
             removedCalls.addState(write.key)
         default:
-            var log = logs.removeValue(forKey: write.key) ?? MemoryLog(keepsPassed: true)
+            var log = logs.removeValue(forKey: write.key) ?? MemoryLog(keepsEarlierEntries: true)
             defer { if !log.isEmpty { logs[write.key] = log } }
             try log.apply(write)
             // A log that is rewritten in its epoch after a failure keeps its earlier incarnations.
@@ -100,21 +100,21 @@ struct ActorLogContents {
     var compacted: [UInt8] {
         var bytes = ActorLogEntry.bytes(of: [])
         let calls = calls.filter { values[$0] != nil }
-        var (firstKept, callBytes) = (calls.endIndex, 0)
-        while firstKept > calls.startIndex, calls.endIndex - firstKept < Self.maximumCalls {
-            callBytes += calls[firstKept - 1].name.utf8.count + (values[calls[firstKept - 1]]?.count ?? 0)
+        var (firstRetained, callBytes) = (calls.endIndex, 0)
+        while firstRetained > calls.startIndex, calls.endIndex - firstRetained < Self.maximumCalls {
+            callBytes += calls[firstRetained - 1].name.utf8.count + (values[calls[firstRetained - 1]]?.count ?? 0)
             guard callBytes <= Self.maximumCallBytes else { break }
-            firstKept -= 1
+            firstRetained -= 1
         }
         var removed = removedCalls
-        for key in calls[..<firstKept] { removed.addState(key) }
+        for key in calls[..<firstRetained] { removed.addState(key) }
         for (connection, number) in removed.newest(Self.maximumConnections) {
             ActorLogEntry.appendRemovedCalls(connection, number, to: &bytes)
         }
         for (key, value) in values where key.namespace != IdempotencyNamespace.name {
             ActorLogEntry.append(.put(value, key), to: &bytes)
         }
-        for key in calls[firstKept...] {
+        for key in calls[firstRetained...] {
             if let value = values[key] { ActorLogEntry.append(.put(value, key), to: &bytes) }
         }
         for (key, log) in logs {
@@ -129,8 +129,8 @@ struct ActorLogContents {
             }
         }
         // After all required items, so that they never make a log too large to be compacted.
-        for (key, log) in logs where bytes.count + log.passedBytes < Self.maximumWithPassed {
-            for entry in log.passed { ActorLogEntry.append(passed: entry, of: key, to: &bytes) }
+        for (key, log) in logs where bytes.count + log.earlierEntryBytes < Self.maximumWithEarlierEntries {
+            for entry in log.earlierEntries { ActorLogEntry.append(earlierEntry: entry, of: key, to: &bytes) }
         }
         return bytes
     }

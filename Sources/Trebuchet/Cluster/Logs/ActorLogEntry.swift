@@ -12,13 +12,14 @@ enum ActorLogEntry {
         /// The removed calls of a connection up to a number, from a compacted log.
         case removedCalls(connection: String, UInt64)
         /// A change before a log's snapshot, from a compacted log.
-        case passed(LogEntry, StateKey)
+        case earlierEntry(LogEntry, StateKey)
     }
 
     private static let version: UInt8 = 1
 
     private enum Kind: UInt8 {
-        case put, delete, append, snapshotPart, snapshot, deleteLog, incarnation, incarnations, removedCalls, passed
+        case put, delete, append, snapshotPart, snapshot, deleteLog, incarnation, incarnations, removedCalls,
+            earlierEntry
     }
 
     static func bytes(of writes: some Sequence<StateWrite>, incarnation: String? = nil) -> [UInt8] {
@@ -41,8 +42,8 @@ enum ActorLogEntry {
         }
     }
 
-    static func append(passed entry: LogEntry, of key: StateKey, to bytes: inout [UInt8]) {
-        appendHeader(.passed, key, &bytes)
+    static func append(earlierEntry entry: LogEntry, of key: StateKey, to bytes: inout [UInt8]) {
+        appendHeader(.earlierEntry, key, &bytes)
         append(entry, to: &bytes)
     }
 
@@ -85,7 +86,7 @@ enum ActorLogEntry {
             BinaryFields.append(snapshot.version, to: &bytes)
             BinaryFields.append(UInt32(snapshot.partCount), to: &bytes)
             BinaryFields.append(snapshot.bytes, to: &bytes)
-            for entry in write.leading { append(passed: entry, of: write.key, to: &bytes) }
+            for entry in write.leading { append(earlierEntry: entry, of: write.key, to: &bytes) }
         case .deleteLog: begin(.deleteLog)
         }
     }
@@ -114,7 +115,7 @@ enum ActorLogEntry {
         guard let namespace = BinaryFields.text(&rest), let name = BinaryFields.text(&rest) else { return nil }
         let key = StateKey(namespace, name, partition: partition)
         if kind == .incarnations { return parseIncarnations(&rest).map { .incarnations($0, key) } }
-        if kind == .passed { return entry(&rest).map { .passed($0, key) } }
+        if kind == .earlierEntry { return entry(&rest).map { .earlierEntry($0, key) } }
         return write(kind, key, &rest).map { .write($0) }
     }
 
@@ -141,7 +142,7 @@ enum ActorLogEntry {
 
     private static func write(_ kind: Kind, _ key: StateKey, _ rest: inout ArraySlice<UInt8>) -> StateWrite? {
         switch kind {
-        case .incarnation, .incarnations, .removedCalls, .passed: return nil
+        case .incarnation, .incarnations, .removedCalls, .earlierEntry: return nil
         case .put: return BinaryFields.bytes(&rest).map { .put($0, key) }
         case .delete: return .delete(key)
         case .append: return entry(&rest).map { .append($0, key) }

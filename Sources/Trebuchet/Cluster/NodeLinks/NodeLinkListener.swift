@@ -32,7 +32,7 @@ final class NodeLinkListener: Sendable {
             limits: Self.limits
         ) { [weak peers] upgrade in
             guard let peers, upgrade.subprotocol == NodeLinkMessage.subprotocol else {
-                return .reject(HTTPResponse(status: 400, text: "not for clients"))
+                return .reject(HTTPResponse(status: 400, text: "this port accepts cluster nodes only"))
             }
             return .accept(InboundNodeLink(peers), messageBytes: Self.unauthenticatedMessageBytes)
         }
@@ -101,7 +101,7 @@ private final class InboundNodeLink: WebSocketHandler, @unchecked Sendable {
             phase = .known(node, incoming: incoming, outgoing: outgoing)
             // An empty message queries the number of handled messages.
             guard payload.isEmpty || peers.receive(payload, from: node) else {
-                return closeLink(socket, "invalid message of that node")
+                return closeLink(socket, "invalid message of the authenticated node")
             }
             sendReceivedCount(over: socket)
         default: closeLink(socket, "unexpected message")

@@ -37,7 +37,7 @@ struct ForwardedClient: Codable {
     struct ForwardedRevocation: Codable {
         var reason: String
         /// The name of the actor that may still be called.
-        var spared: String?
+        var exempt: String?
     }
 
     /// Decodes a payload; nil if it is invalid.
@@ -59,7 +59,7 @@ struct ForwardedClient: Codable {
             ForwardedPrincipal(id: $0.id, roles: $0.roles.sorted(), claims: $0.claims)
         }
         revocation = caller?.currentRevocation.map {
-            ForwardedRevocation(reason: $0.error.message.prefix(bytes: Self.maximumReasonBytes), spared: $0.exempt)
+            ForwardedRevocation(reason: $0.error.message.prefix(bytes: Self.maximumReasonBytes), exempt: $0.exempt)
         }
         host = caller?.remoteAddress?.host
         port = caller?.remoteAddress?.port
@@ -103,7 +103,7 @@ struct ForwardedClient: Codable {
         // Setting the principal ends a revocation.
         if connection.principal != knownPrincipal || revocation == nil { connection.principal = knownPrincipal }
         if let revocation, !connection.isRevoked {
-            connection.revokeAccess(revocation.reason, except: revocation.spared)
+            connection.revokeAccess(revocation.reason, except: revocation.exempt)
         }
     }
 

@@ -75,7 +75,7 @@ struct NodeFrame: Equatable, Sendable {
 /// Numbers are little-endian.
 struct NodeMessage: Equatable, Sendable {
     /// The protocol version; messages of other versions are ignored.
-    static let version: UInt8 = 3
+    static let version: UInt8 = 4
 
     let sender: String
     /// Consecutive numbers: a gap means that messages were lost.

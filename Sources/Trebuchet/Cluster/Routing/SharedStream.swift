@@ -202,7 +202,9 @@ final class SharedStream: Sendable {
             guard state.feed?.number == message.number else { return }
             state.mirror = RemoteStreamReplica(
                 isEvents: start.isEvents, buffer: start.buffer, epoch: start.epoch,
-                incarnations: start.lives.map { StreamIncarnation(epoch: $0.epoch, lastVersion: $0.last) },
+                incarnations: start.earlierIncarnations.map {
+                    StreamIncarnation(epoch: $0.epoch, lastVersion: $0.last)
+                },
                 position: start.position,
                 after: start.continues ? state.mirror : nil, memory: streams?.memory
             ) { [weak self] in

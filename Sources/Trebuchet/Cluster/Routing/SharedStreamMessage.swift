@@ -110,7 +110,7 @@ struct SharedStreamStart: Codable {
 
     var epoch: String
     /// Earlier incarnations that this one continues.
-    var lives: [Incarnation]
+    var earlierIncarnations: [Incarnation]
     var isEvents: Bool
     /// The number of buffered events if none may be dropped.
     var buffer: Int?

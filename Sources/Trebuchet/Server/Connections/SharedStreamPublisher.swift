@@ -74,7 +74,9 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
         let start = isBehind ? request.sequence : position?.number ?? 0
         let answer = SharedStreamStart(
             epoch: source.epoch,
-            lives: source.incarnations.map { SharedStreamStart.Incarnation(epoch: $0.epoch, last: $0.lastVersion) },
+            earlierIncarnations: source.incarnations.map {
+                SharedStreamStart.Incarnation(epoch: $0.epoch, last: $0.lastVersion)
+            },
             isEvents: source.kind == .events, buffer: source.buffer, position: start,
             continues: isResumed && !request.isFresh)
         window.send(SharedStreamMessage.bytes(.started, number, answer))

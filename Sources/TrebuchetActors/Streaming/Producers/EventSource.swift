@@ -110,7 +110,7 @@ final class EventSource: StreamProducer, @unchecked Sendable {
         self.byteLimit = byteLimit
         let earlier = recent
         recent = VersionLog(
-            keepingEach: room(keeping: keeping), position: earlier.position, byteLimit: byteLimit)
+            keepingEach: retainedCount(keeping: keeping), position: earlier.position, byteLimit: byteLimit)
         for update in earlier.retainedUpdates { recent.append(update) }
         captured = nil
         // Current subscribers have these events already.
@@ -118,7 +118,7 @@ final class EventSource: StreamProducer, @unchecked Sendable {
     }
 
     /// Returns the number of events in memory when `keeping` events are persisted.
-    func room(keeping: Int) -> Int { max(buffer ?? 1, keeping) }
+    func retainedCount(keeping: Int) -> Int { max(buffer ?? 1, keeping) }
 
     /// Continues with the stored events. Called before the first subscription.
     func restoreEvents(_ stored: VersionLog) { recent = stored }

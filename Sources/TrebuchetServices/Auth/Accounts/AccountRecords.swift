@@ -76,7 +76,7 @@ struct AccountRecords: Sendable {
         /// Ends a session: deletes it and revokes the authorization of its connections.
         mutating func endSession(_ session: String, because end: SessionEndReason) {
             values["session/" + session] = .some(nil)
-            notice.ended.append(SessionChangeNotice.SessionTermination(session: session, why: end))
+            notice.ended.append(SessionChangeNotice.SessionTermination(session: session, reason: end))
         }
 
         /// Publishes a changed user to all sessions of the account.

@@ -229,7 +229,7 @@ public actor Accounts {
         -> Result
     {
         guard shared != nil else {
-            guard transaction.waitingCount < limits.queuedRequests else { throw .limitReached("waiting") }
+            guard transaction.waitingCount < limits.queuedRequests else { throw .limitReached("queuedRequests") }
             return try await transaction.withLock(isolation: self) { () throws(AuthError) in
                 try await body(AccountTransaction(records))
             }

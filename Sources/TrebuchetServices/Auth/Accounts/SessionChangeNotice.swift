@@ -8,7 +8,7 @@
 struct SessionChangeNotice: Codable, Equatable, Sendable {
     struct SessionTermination: Codable, Equatable, Sendable {
         let session: String
-        let why: SessionEndReason
+        let reason: SessionEndReason
     }
 
     struct Change: Codable, Equatable, Sendable {
@@ -18,8 +18,8 @@ struct SessionChangeNotice: Codable, Equatable, Sendable {
 
     var ended: [SessionTermination] = []
     var changed: [Change] = []
-    /// The node that made the change.
-    var teller = ""
+    /// The identifier of the node that made the change.
+    var origin = ""
     /// Milliseconds since 1970, by the clock of that node.
     var at: Int64 = 0
 

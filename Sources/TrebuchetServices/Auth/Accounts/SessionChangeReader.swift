@@ -8,8 +8,8 @@ internal import TrebuchetCluster
 /// Messages announce new notices but are not relied on: notices are read in order, and twice a second even without a message.
 /// When notices were compacted, or the coordination store has lost some, all sessions of local connections are read again.
 actor SessionChangeReader {
-    private static let atOnce = 1_000
-    private static let maximumBatch = 500
+    private static let maximumNotices = 1_000
+    private static let maximumSessions = 500
 
     private let shared: SharedAccounts
     private let records: AccountRecords
@@ -17,7 +17,7 @@ actor SessionChangeReader {
     private let log: AuthLog
     /// The last notice that was read.
     private var last: TableChangeFeed.Item?
-    private var hasBegun = false
+    private var hasRead = false
     private var isDisconnected = false
     /// True when the node has left the coordination store; failures are not reported then.
     private var isClosed = false
@@ -42,7 +42,7 @@ actor SessionChangeReader {
     }
 
     func read() async throws(AuthError) {
-        guard !shared.isLost else { return lose() }
+        guard !shared.isLost else { return endAllSessions() }
         var mustLookUp = shared.consumeUnknownOutcome()
         do throws(AuthError) {
             while true {
@@ -50,26 +50,26 @@ actor SessionChangeReader {
                 let feed: TableChangeFeed
                 do throws(ClusterEngineError) {
                     feed = try await shared.tables.changeFeed(
-                        of: SharedAccounts.table, after: last.map { max(1, $0.number) - 1 }, limit: Self.atOnce)
+                        of: SharedAccounts.table, after: last.map { max(1, $0.number) - 1 }, limit: Self.maximumNotices)
                 } catch {
                     isClosed = error.code == .closed
                     throw .unavailable
                 }
-                guard shared.recordGeneration(feed.tableIncarnation) else { return lose() }
+                guard shared.recordGeneration(feed.tableIncarnation) else { return endAllSessions() }
                 var items = feed.items[...]
                 if let last {
                     if items.first == last { items.removeFirst() } else { mustLookUp = true }
                 } else if feed.truncatedThrough > 0 {
                     // Earlier notices are unknown.
                     connections.discardRecords(before: items.first.flatMap(Self.time) ?? shared.now())
-                    if hasBegun { mustLookUp = true }
+                    if hasRead { mustLookUp = true }
                 }
                 for item in items { apply(item) }
                 last = items.last ?? (mustLookUp ? nil : last)
                 if feed.isComplete { break }
             }
             if mustLookUp { try await lookUpAll() }
-            hasBegun = true
+            hasRead = true
         } catch {
             if mustLookUp { shared.markUncertain() }
             throw error
@@ -80,8 +80,8 @@ actor SessionChangeReader {
 
     private func apply(_ item: TableChangeFeed.Item) {
         // This node has already applied its change, in the order that its callers see.
-        guard let notice = SessionChangeNotice(bytes: item.bytes), notice.teller != shared.teller else { return }
-        for end in notice.ended { connections.endSession(end.session, because: end.why, at: notice.at) }
+        guard let notice = SessionChangeNotice(bytes: item.bytes), notice.origin != shared.nodeID else { return }
+        for end in notice.ended { connections.endSession(end.session, because: end.reason, at: notice.at) }
         for change in notice.changed {
             for session in change.sessions {
                 connections.update(
@@ -98,7 +98,7 @@ actor SessionChangeReader {
         connections.reset(at: now)
         var sessions = connections.sessions[...]
         while !sessions.isEmpty {
-            let some = Array(sessions.prefix(Self.maximumBatch))
+            let some = Array(sessions.prefix(Self.maximumSessions))
             sessions = sessions.dropFirst(some.count)
             let families = try await records.versionedFamilies(some)
             let accounts = try await records.versionedAccounts(families.map { $0.record?.account ?? "" })
@@ -115,7 +115,7 @@ actor SessionChangeReader {
     }
 
     /// Handles the loss of all accounts in the coordination store: all sessions are invalid.
-    private func lose() {
+    private func endAllSessions() {
         guard !hasLost else { return }
         hasLost = true
         log.storeFailed(

@@ -24,7 +24,7 @@ final class SharedAccounts: AccountStorage {
         var generation: String?
         var isLost = false
         var isUncertain = false
-        var underWay = 0
+        var requestsInFlight = 0
     }
 
     /// The maximum number of requests of a node at once. Its leases use the same connection, and must not wait for requests of
@@ -33,7 +33,7 @@ final class SharedAccounts: AccountStorage {
 
     let tables: any ClusterTables
     /// The identifier of this node in notices.
-    let teller = Base64URL.encode(.random(count: 12))
+    let nodeID = Base64URL.encode(.random(count: 12))
     /// Milliseconds since 1970.
     let now: @Sendable () -> Int64
     private let state = Mutex(State())
@@ -87,12 +87,12 @@ final class SharedAccounts: AccountStorage {
         isWriting: Bool = false, _ body: (any ClusterTables) async throws(ClusterEngineError) -> Answer
     ) async throws(AuthError) -> Answer {
         let isFull = state.withLock { state in
-            guard state.underWay < maximumInFlight else { return true }
-            state.underWay += 1
+            guard state.requestsInFlight < maximumInFlight else { return true }
+            state.requestsInFlight += 1
             return false
         }
-        if isFull { throw .limitReached("waiting") }
-        defer { state.withLock { $0.underWay -= 1 } }
+        if isFull { throw .limitReached("queuedRequests") }
+        defer { state.withLock { $0.requestsInFlight -= 1 } }
         do throws(ClusterEngineError) { return try await body(tables) } catch {
             throw unavailable(error, isWriting)
         }
@@ -149,7 +149,7 @@ final class SharedAccounts: AccountStorage {
             writes.append(.init(name, .increment(Int64(more))))
         }
         var notice = changes.notice
-        (notice.teller, notice.at) = (teller, now())
+        (notice.origin, notice.at) = (nodeID, now())
         let change = TableChange(
             writes, preconditions: expected.map { .init($0, version: $1) }, notice: notice.isEmpty ? nil : notice.bytes,
             tableIncarnation: state.withLock { $0.generation })
@@ -177,7 +177,7 @@ final class SharedAccounts: AccountStorage {
     /// Returns whether this node should delete expired records: one node does in each interval.
     func acquireExpiryRun(every interval: Duration) async throws(ClusterEngineError) -> Bool {
         let change = TableChange(
-            [.init("sweep", .putExpiring(Array(teller.utf8), lifetime: interval))],
+            [.init("sweep", .putExpiring(Array(nodeID.utf8), lifetime: interval))],
             preconditions: [.init("sweep", version: 0)])
         if case .changed = try await tables.apply(change, to: Self.table) { return true }
         return false

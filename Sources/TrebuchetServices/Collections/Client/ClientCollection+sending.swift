@@ -165,7 +165,8 @@ extension ClientCollection {
     func close(_ query: CollectionQuery) {
         guard client.connectionState.currentValue == .connected else { return }
         contents.withLock { contents in
-            guard contents.closing[query] == nil, !contents.feeds.values.contains(where: { $0.query == query }) else {
+            guard contents.closing[query] == nil, !contents.observers.values.contains(where: { $0.query == query })
+            else {
                 return
             }
             contents.closing[query] = Task {

@@ -8,12 +8,12 @@ internal import Trebuchet
     internal import Foundation
 #endif
 
-/// The client side of a collection: the pending writes of each account, and the feeds that show results.
+/// The client side of a collection: the pending writes of each account, and the observers that show results.
 final class ClientCollection: Sendable {
     struct Contents {
         var queues: [ClientAccount: WriteQueue] = [:]
-        var feeds: [Int: any CollectionObserver] = [:]
-        var lastFeed = 0
+        var observers: [Int: any CollectionObserver] = [:]
+        var lastObserverNumber = 0
         /// Queries with a close in progress.
         var closing: [CollectionQuery: Task<Void, Never>] = [:]
     }
@@ -27,21 +27,21 @@ final class ClientCollection: Sendable {
     let session: ClientSession
     let results: QueryResultCache?
     /// Each version is a response to a write.
-    let answers: StateRelay<Void>
+    let responses: StateRelay<Void>
     private let file: @Sendable (ClientAccount) -> PendingWritesFile?
     /// Held while a file is written, so that older content never replaces newer content.
-    private let saving = Mutex(())
+    private let fileLock = Mutex(())
     let contents = Mutex(Contents())
 
     init(
         _ name: String, _ client: TrebuchetClient, _ session: ClientSession, _ results: QueryResultCache?,
-        _ answers: StateRelay<Void>, file: @escaping @Sendable (ClientAccount) -> PendingWritesFile?
+        _ responses: StateRelay<Void>, file: @escaping @Sendable (ClientAccount) -> PendingWritesFile?
     ) {
         self.name = name
         self.client = client
         self.session = session
         self.results = results
-        self.answers = answers
+        self.responses = responses
         self.file = file
         startSending()
     }
@@ -69,16 +69,17 @@ final class ClientCollection: Sendable {
         results?.storeResult(result, from: date, of: query, in: name, for: account) { account == self.account }
     }
 
-    func addObserver(_ feed: any CollectionObserver) -> Int {
+    func addObserver(_ observer: any CollectionObserver) -> Int {
         contents.withLock { contents in
-            contents.lastFeed += 1
-            contents.feeds[contents.lastFeed] = feed
-            return contents.lastFeed
+            contents.lastObserverNumber += 1
+            contents.observers[contents.lastObserverNumber] = observer
+            return contents.lastObserverNumber
         }
     }
 
     func remove(_ number: Int) {
-        let removed = contents.withLock { $0.feeds.removeValue(forKey: number) }
+        // Bound to a name, so that the observer is freed after the lock was released.
+        let removed = contents.withLock { $0.observers.removeValue(forKey: number) }
         _ = removed
         removeSeenWrites()
     }
@@ -86,13 +87,13 @@ final class ClientCollection: Sendable {
     /// Removes the writes that all results include.
     func removeSeenWrites() {
         let account = account
-        let seen = feeds.map(\.seen).min() ?? .max
+        let seen = observers.map(\.seen).min() ?? .max
         withQueue(account) { $0.removeWrites(through: seen) }
     }
 
-    private var feeds: [any CollectionObserver] { contents.withLock { Array($0.feeds.values) } }
+    private var observers: [any CollectionObserver] { contents.withLock { Array($0.observers.values) } }
 
-    func refreshFeeds() { for feed in feeds { feed.refresh() } }
+    func refreshObservers() { for observer in observers { observer.refresh() } }
 
     /// Returns the pending writes of an account, and the error because of which it accepts none.
     func pendingWrites(of account: ClientAccount) -> (pending: PendingWrites, damage: CollectionError?) {
@@ -133,7 +134,7 @@ final class ClientCollection: Sendable {
             _ = withQueue(account) { $0.withdraw(number) }
             receipt.settle(.failure(error))
         }
-        refreshFeeds()
+        refreshObservers()
         startSending()
         return receipt
     }
@@ -141,12 +142,12 @@ final class ClientCollection: Sendable {
     private func withdraw(_ number: Int, of account: ClientAccount) {
         guard withQueue(account, { $0.withdraw(number) }) else { return }
         try? save(account)
-        refreshFeeds()
+        refreshObservers()
     }
 
     private func save(_ account: ClientAccount) throws(CollectionError) {
         guard let file = file(account) else { return }
-        try saving.withLock { _ throws(CollectionError) in
+        try fileLock.withLock { _ throws(CollectionError) in
             try file.replace(withQueue(account) { $0.pending })
         }
     }
@@ -160,23 +161,23 @@ final class ClientCollection: Sendable {
             }
         }
         if let shown = outcomes.last?.shown, let revision = outcomes.lazy.map(\.revision).max() {
-            for feed in feeds { feed.applyPositions(shown, through: revision) }
+            for observer in observers { observer.applyPositions(shown, through: revision) }
         }
         removeSeenWrites()
         // Errors are ignored: a write that stays in the file is sent again after a restart, and not executed again.
         try? save(account)
-        let feeds = feeds
-        for feed in feeds { feed.refresh() }
+        let observers = observers
+        for observer in observers { observer.refresh() }
         for (outcome, (write, receipt)) in zip(outcomes, settled) {
             if let receipt {
                 receipt.settle(outcome.failure.map { .failure($0) } ?? .success(()))
             } else if let write, let reason = outcome.error {
                 // The write is from before a restart, or its account was signed out since: no caller waits for it.
                 let refusal = WriteRejectedError(id: write.command.id.text, command: write.command.name, reason: reason)
-                for feed in feeds { feed.report(refusal, of: account) }
+                for observer in observers { observer.report(refusal, of: account) }
             }
         }
-        answers.update(())
+        responses.update(())
     }
 
     /// Ends all waits because the client was closed. Writes in a file stay there, and their callers receive that error.
@@ -199,7 +200,7 @@ final class ClientCollection: Sendable {
     func accountChanged(from before: ClientAccount) {
         let receipts = before == .signedOut ? [] : withQueue(before) { $0.removeReceipts() }
         for receipt in receipts { receipt.settle(.failure(CollectionError.signedOut)) }
-        for feed in feeds { feed.accountChanged() }
+        for observer in observers { observer.accountChanged() }
         startSending()
     }
 }

@@ -9,24 +9,24 @@ internal import Trebuchet
     internal import Foundation
 #endif
 
-/// The links of a client to its collections: one for each, for the lifetime of the backend.
+/// The collections that a client uses, one object for each, for the lifetime of the backend.
 final class ClientCollections: AccountObserver {
     private struct Contents {
-        var links: [String: ClientCollection] = [:]
+        var collections: [String: ClientCollection] = [:]
         var folder: OfflineFolder?
         var results: QueryResultCache?
     }
 
     private let session: ClientSession
     /// Each version is a response of the server.
-    private let answers = StateRelay(())
+    private let responses = StateRelay(())
     private let contents = Mutex(Contents())
 
     init(_ session: ClientSession) { self.session = session }
 
     func storeWrites(in folder: URL, _ files: any FileStorage) {
         contents.withLock { contents in
-            precondition(contents.links.isEmpty, "configure where writes are stored before a collection is used")
+            precondition(contents.collections.isEmpty, "configure where writes are stored before a collection is used")
             contents.folder = OfflineFolder(folder, files)
         }
     }
@@ -36,26 +36,26 @@ final class ClientCollections: AccountObserver {
         contents.withLock { $0.results = $0.folder.map(make) }
     }
 
-    func link(to name: String, _ client: TrebuchetClient) -> ClientCollection {
+    func collection(_ name: String, _ client: TrebuchetClient) -> ClientCollection {
         contents.withLock { contents in
-            if let link = contents.links[name] { return link }
+            if let collection = contents.collections[name] { return collection }
             // The signed-in account is stored with the session, so all other accounts are signed out.
-            if contents.links.isEmpty, let results = contents.results, session.isOwnerOfConnections,
+            if contents.collections.isEmpty, let results = contents.results, session.isOwnerOfConnections,
                 session.loadFailure == nil
             {
                 let account = session.account
                 Task.detached(priority: .utility) { results.removeAll(except: account) }
             }
             let folder = contents.folder
-            let link = ClientCollection(name, client, session, contents.results, answers) { account in
+            let collection = ClientCollection(name, client, session, contents.results, responses) { account in
                 folder.map { PendingWritesFile(name, of: account, in: $0) }
             }
-            contents.links[name] = link
-            return link
+            contents.collections[name] = collection
+            return collection
         }
     }
 
-    private var links: [ClientCollection] { contents.withLock { Array($0.links.values) } }
+    private var collections: [ClientCollection] { contents.withLock { Array($0.collections.values) } }
 
     // MARK: Accounts
 
@@ -64,18 +64,18 @@ final class ClientCollections: AccountObserver {
     func accountChanged(from before: ClientAccount) {
         let results = contents.withLock { $0.results }
         results?.remove(of: before)
-        for link in links { link.accountChanged(from: before) }
+        for collection in collections { collection.accountChanged(from: before) }
     }
 
     /// Returns when the server has answered all pending writes of the current account, at once when there are none. Otherwise
     /// it returns two seconds after there is a connection, or after `limit`.
     func waitUntilSent(_ client: TrebuchetClient, within limit: Duration) async {
         let account = session.account
-        let isSent = { @Sendable [weak self] in self?.links.allSatisfy { !$0.waits(for: account) } ?? true }
+        let isSent = { @Sendable [weak self] in self?.collections.allSatisfy { !$0.waits(for: account) } ?? true }
         guard !isSent() else { return }
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { [answers] in
-                for await _ in answers.stream where isSent() { return }
+            group.addTask { [responses] in
+                for await _ in responses.stream where isSent() { return }
             }
             group.addTask {
                 for await state in client.connectionState.stream where state == .connected || state == .closed {

@@ -49,7 +49,7 @@ private struct DecodingMismatch: Error {
             DecodingError.valueNotFound(let type, let context) where context.codingPath.count > path.count:
             text = "its member \(name(context.codingPath)) is not of type \(type)"
         case DecodingError.dataCorrupted(let context) where context.codingPath.count > path.count:
-            text = "its member \(name(context.codingPath)) does not fit"
+            text = "its member \(name(context.codingPath)) does not decode"
         default: text = path.isEmpty ? "it is not of type \(type)" : "its member \(name(path)) is not of type \(type)"
         }
     }

@@ -13,7 +13,7 @@ struct PendingWrites: Codable, Sendable, Equatable {
     /// The maximum number of pending writes; more are refused.
     static let limit = 10_000
     /// The maximum number of executed writes that wait for results; above it, the oldest are not shown any more.
-    private static let doneLimit = 1_000
+    private static let executedLimit = 1_000
     private static let batchBytes = 256 << 10
 
     /// A secret that identifies the client whose numbers these are.
@@ -81,8 +81,8 @@ struct PendingWrites: Codable, Sendable, Equatable {
     func write(of outcome: MutationOutcome) -> DocumentWrite? {
         guard let index = index(of: outcome.number) else { return nil }
         let writes = entries[index].mutation.writes
-        let place = outcome.index ?? 0
-        return writes.indices.contains(place) ? writes[place] : nil
+        let commandIndex = outcome.index ?? 0
+        return writes.indices.contains(commandIndex) ? writes[commandIndex] : nil
     }
 
     /// Applies a response. A refused write is removed.
@@ -98,9 +98,9 @@ struct PendingWrites: Codable, Sendable, Equatable {
     /// Removes writes that all results include: those up to this one.
     mutating func removeWrites(through revision: Int) {
         entries.removeAll { $0.revision.map { $0 <= revision } ?? false }
-        let done = entries.count { $0.revision != nil }
-        guard done > Self.doneLimit else { return }
-        var excess = done - Self.doneLimit
+        let executed = entries.count { $0.revision != nil }
+        guard executed > Self.executedLimit else { return }
+        var excess = executed - Self.executedLimit
         entries.removeAll { entry in
             guard entry.revision != nil, excess > 0 else { return false }
             excess -= 1

@@ -14,8 +14,8 @@ struct PendingWritesFile: Sendable {
     let folder: OfflineFolder
 
     init(_ collection: String, of account: ClientAccount, in folder: OfflineFolder) {
-        let place = account.folder.map { folder.url.appendingPathComponent($0) } ?? folder.url
-        url = place.appendingPathComponent("\(collection).json")
+        let parent = account.folder.map { folder.url.appendingPathComponent($0) } ?? folder.url
+        url = parent.appendingPathComponent("\(collection).json")
         self.folder = folder
     }
 

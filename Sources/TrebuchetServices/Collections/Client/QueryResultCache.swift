@@ -22,7 +22,7 @@ final class QueryResultCache: Sendable {
     }
 
     /// The maximum number of files, in addition to the limit in bytes.
-    static let maximumOpenFiles = 1_000
+    static let maximumFiles = 1_000
     private static let suffix = ".result"
 
     private let folder: OfflineFolder
@@ -33,7 +33,7 @@ final class QueryResultCache: Sendable {
     private let log: @Sendable (String) -> Void
     private let contents = Mutex(Contents())
     /// Held while files are written and removed.
-    private let files = Mutex(())
+    private let fileLock = Mutex(())
 
     /// - Parameters:
     ///   - limit: the maximum size of all files together, in bytes.
@@ -62,7 +62,7 @@ final class QueryResultCache: Sendable {
             guard let bytes = try PrivateFile.contents(file.path) else { return nil }
             guard let cached = CachedQueryResult(bytes), cached.key == key else {
                 log("\(file.path) is damaged and was removed; the data is read from the server")
-                try files.withLock { _ in try FileManager.default.removeItem(at: file) }
+                try fileLock.withLock { _ in try FileManager.default.removeItem(at: file) }
                 return nil
             }
             // Marks the file as used, because the least recently used files are removed first.
@@ -100,7 +100,7 @@ final class QueryResultCache: Sendable {
     }
 
     private func writeAll() {
-        files.withLock { _ in
+        fileLock.withLock { _ in
             var isChanged = false
             while let (key, (_, result, date)) = contents.withLock({ $0.waiting.popFirst() }) {
                 write(
@@ -132,14 +132,14 @@ final class QueryResultCache: Sendable {
     /// Removes the results of an account.
     func remove(of account: ClientAccount) {
         contents.withLock { contents in contents.waiting = contents.waiting.filter { $0.value.account != account } }
-        let place = resultsFolder.appendingPathComponent(Self.name(of: account))
-        files.withLock { _ in
-            guard FileManager.default.fileExists(atPath: place.path) else { return }
+        let accountFolder = resultsFolder.appendingPathComponent(Self.name(of: account))
+        fileLock.withLock { _ in
+            guard FileManager.default.fileExists(atPath: accountFolder.path) else { return }
             do {
                 try folder.lock()
-                try FileManager.default.removeItem(at: place)
+                try FileManager.default.removeItem(at: accountFolder)
             } catch {
-                log("removing \(place.path) failed: \(error)")
+                log("removing \(accountFolder.path) failed: \(error)")
             }
         }
     }
@@ -147,7 +147,7 @@ final class QueryResultCache: Sendable {
     /// Removes the results of all other accounts, because another process may have signed one of them out.
     func removeAll(except account: ClientAccount) {
         let own = Self.name(of: account)
-        files.withLock { _ in
+        fileLock.withLock { _ in
             let names = (try? FileManager.default.contentsOfDirectory(atPath: resultsFolder.path)) ?? []
             // The process that has the folder removes them.
             guard names.contains(where: { $0 != own }), (try? folder.lock()) != nil else { return }
@@ -179,7 +179,7 @@ final class QueryResultCache: Sendable {
     private func removeLeastUsed() {
         var files = filesInUse().sorted { $0.date < $1.date }[...]
         var bytes = files.reduce(0) { $0 + $1.bytes }
-        while bytes > limit || files.count > Self.maximumOpenFiles, let oldest = files.popFirst() {
+        while bytes > limit || files.count > Self.maximumFiles, let oldest = files.popFirst() {
             bytes -= oldest.bytes
             do { try FileManager.default.removeItem(at: oldest.file) } catch { log("\(oldest.file.path): \(error)") }
         }

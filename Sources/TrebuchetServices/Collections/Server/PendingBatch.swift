@@ -8,7 +8,7 @@ final class PendingBatch {
     typealias Continuation = CheckedContinuation<Result<Void, CollectionError>, Never>
 
     /// The maximum number of held responses, which are sent in one turn.
-    private static let maximumHeld = 1_024
+    private static let maximumGated = 1_024
 
     private var waiters: [(continuation: Continuation, connection: CallerConnection?)] = []
 
@@ -33,7 +33,7 @@ final class PendingBatch {
     func holdResponse(
         of connection: CallerConnection, on shard: SystemShard?, result: (() throws -> _CallResult)?
     ) -> Bool {
-        guard let shard, gated.count < Self.maximumHeld else { return false }
+        guard let shard, gated.count < Self.maximumGated else { return false }
         let gate = gate ?? ResponseGate(on: shard)
         guard shard.holdResponse(until: gate, result: result) else { return false }
         self.gate = gate

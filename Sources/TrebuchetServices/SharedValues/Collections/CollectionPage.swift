@@ -27,7 +27,7 @@ extension TrebuchetBackend {
     public func get<Element: Decodable & Sendable>(
         _ key: CollectionKey<Element>, _ query: CollectionQuery = .all
     ) async throws -> CollectionPage<Element> {
-        let page = try await collections.link(to: key.name, client).actor().get(query)
+        let page = try await collections.collection(key.name, client).actor().get(query)
         let shown = page.documents.map { DisplayedDocument<Element>($0) }
         return CollectionPage(
             items: shown.compactMap(\.element), unreadable: shown.compactMap(\.unreadable), cursor: page.cursor,

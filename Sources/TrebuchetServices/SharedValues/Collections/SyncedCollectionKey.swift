@@ -29,13 +29,13 @@ where Element.ID: Codable & Sendable {
     /// The value before the first result.
     var initialValue: Value { SyncedCollection(link: link) }
 
-    private var link: ClientCollection? { backend.map { $0.collections.link(to: collection, $0.client) } }
+    private var link: ClientCollection? { backend.map { $0.collections.collection(collection, $0.client) } }
 
     /// Returns an empty value; documents come through the subscription.
     public func load(context: LoadContext<Value>, continuation: LoadContinuation<Value>) {
         guard case .userInitiated = context else { return continuation.resume(returning: initialValue) }
         // A load has nothing newer than the subscription. The subscription sends its value again, which takes precedence.
-        link?.refreshFeeds()
+        link?.refreshObservers()
         continuation.resumeReturningInitialValue()
     }
 
@@ -55,7 +55,7 @@ where Element.ID: Codable & Sendable {
     /// Refuses the assignment with ``CollectionError/notAssignable`` and undoes it, because a whole value does not say which
     /// writes it means.
     public func save(_ value: Value, context: SaveContext, continuation: SaveContinuation) {
-        link?.refreshFeeds()
+        link?.refreshObservers()
         continuation.resume(throwing: CollectionError.notAssignable)
     }
 }

@@ -1,10 +1,10 @@
-"""A client of services.py that is told what to do by lines, for seeds of scripts/consistency: `found`, `play`, `finish N`,
-`report`. Arguments: the port, the name, the seed, how many rounds, and the ids of the rooms, with commas between them."""
+"""A client of services.py for seeds of scripts/consistency, controlled by lines on its input: `found`, `play`, `finish N`,
+`report`. Arguments: port, name, seed, number of rounds, and the ids of the rooms, separated by commas."""
 import asyncio, json, logging, random, sys
 from services import Backend, Collection, Connection, Lost, Refused, Room
 import websockets
 
-# It warns of writes to a line that was just cut, which is what happens here.
+# It warns of writes to a connection that was just lost, which is expected here.
 logging.getLogger("asyncio").setLevel(logging.ERROR)
 
 def say(line):
@@ -17,7 +17,7 @@ class Guest:
         self.rooms = {}
         self.shown = {"notes": {}, "diary": {}}
         self.report = {
-            "name": name, "rooms": {}, "writers": [], "keptNotes": [], "keptPages": [], "tags": [],
+            "name": name, "rooms": {}, "writers": [], "ownNotes": [], "ownPages": [], "tags": [],
             "writes": 0, "acknowledged": 0, "failures": [], "attempts": 0, "spied": []}
         for room in rooms.split(","):
             self.report["rooms"][room] = {
@@ -26,20 +26,20 @@ class Guest:
     async def enter(self):
         await self.backend.sign_in("signInAsGuest()")
         for name, report in self.report["rooms"].items():
-            room = Room(f"office-{name}", self.visitor(name, ""), self.hearing(report), self.seeing(report))
+            room = Room(f"office-{name}", self.presence(name, ""), self.event_handler(report), self.roster_handler(report))
             self.rooms[name] = self.backend.add(room)
             await room.is_joined.wait()
         self.notes, self.diary = self.backend.add(Collection("notes")), self.backend.add(Collection("diary"))
         self.notes.query(on_result=lambda documents: self.shown.update(notes=documents))
         self.diary.query(on_result=self.read)
 
-    def visitor(self, room, mood):
+    def presence(self, room, mood):
         return {"name": self.name, "room": room, "mood": mood}
 
-    def hearing(self, report):
+    def event_handler(self, report):
         return lambda event: report["events"].append(event["payload"]) if event["topic"] == "talk" else None
 
-    def seeing(self, report):
+    def roster_handler(self, report):
         def see(peers):
             report["peers"] = [peer["data"] for peer in peers]
             report["seen"] = sorted({*report["seen"], *(f"{peer['data']['name']}@{peer['data']['room']}" for peer in peers)})
@@ -49,7 +49,7 @@ class Guest:
         self.shown["diary"] = documents
         self.report["writers"] = sorted({*self.report["writers"], *(page["owner"] for page in documents.values())})
 
-    # What it is told
+    # Commands
 
     async def perform(self, words):
         match words:
@@ -60,7 +60,7 @@ class Guest:
                 return
             case ["finish", number]:
                 for name, room in self.rooms.items():
-                    room.show(self.visitor(name, number))
+                    room.show(self.presence(name, number))
                     await self.publish(int(number), name)
         listed = lambda documents: list(documents.values())
         say("report " + json.dumps({
@@ -73,7 +73,7 @@ class Guest:
             writes = [asyncio.create_task(self.write()) for _ in range(3)]
             await asyncio.sleep(0)
             for name, room in self.rooms.items():
-                room.show(self.visitor(name, str(number)))
+                room.show(self.presence(name, str(number)))
                 await self.publish(number, name)
             for write in writes:
                 try:
@@ -103,17 +103,17 @@ class Guest:
         return {"id": name, "owner": owner, "text": "", "count": 0, "tags": []}
 
     def write(self):
-        """One write whose trace tells whether it was done once. Numbered as it is called."""
-        report, kept, pages, tags = self.report, self.report["keptNotes"], self.report["keptPages"], self.report["tags"]
+        """Makes one write that detects a repeated execution. The number is that of the call."""
+        report, notes, pages, tags = self.report, self.report["ownNotes"], self.report["ownPages"], self.report["tags"]
         report["writes"] += 1
         label = f"{self.name}-{report['writes']}"
         link = lambda target: {"id": "shared", "field": "tags", "target": target}
         match self.random.randrange(9):
-            case 0 if kept:
-                note = kept.pop(self.random.randrange(len(kept)))
+            case 0 if notes:
+                note = notes.pop(self.random.randrange(len(notes)))
                 return self.notes.write(delete={"id": note["id"]})
-            case 1 | 2 if kept:
-                note = self.random.choice(kept)
+            case 1 | 2 if notes:
+                note = self.random.choice(notes)
                 note["count"] += 1
                 return self.notes.write(update={"id": note["id"], "fields": {"count": note["count"]}})
             case 3:
@@ -132,19 +132,19 @@ class Guest:
                 page["count"] += 1
                 return self.diary.write(update={"id": page["id"], "fields": {"count": page["count"]}})
             case _:
-                kept.append(self.note(label, self.name))
-                return self.notes.write(create={"id": label, "fields": dict(kept[-1])})
+                notes.append(self.note(label, self.name))
+                return self.notes.write(create={"id": label, "fields": dict(notes[-1])})
 
-    # What is not its business
+    # Forbidden requests
 
     async def spy(self):
-        """Tries to get at a room that it is not in, and at pages of others; what comes is told."""
+        """Requests a room that it is not in, and pages of others; reports all received data."""
         foreign = [f"rooms/office-{number}" for number in ("1", "2", "3", "4") if number not in self.rooms]
         while True:
             await asyncio.sleep(0.1)
             try:
                 connection = await Connection.open(self.backend.url, self.backend.access)
-                # It has none while it comes back to a room that has gone.
+                # It has no token while it rejoins a deactivated room.
                 token = next(iter(self.rooms.values())).token or "0" * 26
                 for room in foreign:
                     for stream in ("observeRoster", "observeEvents"):

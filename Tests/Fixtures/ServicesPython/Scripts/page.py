@@ -10,24 +10,24 @@ class Wrong(Exception):
     pass
 
 class Names:
-    """What the placeholders of the page stand for."""
-    # Differ each time, and stand in the page as numbers.
+    """The values of the placeholders of the page."""
+    # Different in each run, and numbers in the page.
     LOOSE = {"retryAfterMilliseconds", "createdAt", "updatedAt"}
-    # Grow, and may leave out some.
+    # Increasing numbers with gaps.
     ORDERED = {"sequenceNumber", "base", "lastSequence"}
-    # Of a collection: the page counts from 0, a server from 64 times the milliseconds at which it loaded the collection.
+    # Revisions of a collection: the page counts from 0, a server from 64 times the milliseconds at which it loaded the collection.
     REVISIONS = {"revision", "created", "shown"}
     COLLECTIONS = 2
 
     def __init__(self):
         self.values = {}
         self.begins = set()
-        # Streams, and their numbers: of one section of the page.
+        # Streams and their numbers, in one section of the page.
         self.streams = {}
         self.queries = {}
 
     def fill(self, value, stream=None, name=None):
-        """A message of the page, as it is sent."""
+        """Returns a message of the page in its sent form."""
         if isinstance(value, dict):
             stream = value.get("streamID", stream)
             return {each: self.fill(value[each], stream, each) for each in value}
@@ -42,7 +42,7 @@ class Names:
         return value
 
     def expect(self, wanted, real, where, stream=None, name=None):
-        """Fails unless a message is as the page says."""
+        """Fails unless a message is equal to that of the page."""
         def wrong(why):
             raise Wrong(f"{where}: {why}")
         if isinstance(wanted, dict):
@@ -54,7 +54,7 @@ class Names:
                 wrong(f"has the members {sorted(real)} and not {sorted(wanted)}")
             stream = wanted.get("streamID", stream)
             if "view" in wanted:
-                # Queries have any numbers.
+                # Numbers of queries are arbitrary.
                 self.queries[wanted["number"]] = real["number"]
                 wanted = {**wanted, "number": real["number"]}
             for each in wanted:
@@ -93,7 +93,7 @@ class Names:
             wrong(f"is {real!r} and not {wanted!r}")
 
 def key(message):
-    """What orders messages: those of one stream come in order, an answer when it comes."""
+    """Returns the key by which messages are ordered: messages of one stream arrive in order, responses at any time."""
     payload = message["payload"]
     kind = message["type"]
     if kind.startswith("stream") and kind != "streamStart":
@@ -121,7 +121,7 @@ class Client:
         await self.socket.send(json.dumps(message))
 
     async def receive(self, wanted, names):
-        """The next message of the same kind and call or stream."""
+        """Returns the next message of the same kind and call or stream."""
         kind, name = key(wanted)
         while True:
             for message in self.unread:
@@ -137,7 +137,7 @@ class Client:
             self.unread.append(json.loads(text))
 
     async def settle(self):
-        """All that the server has sent is read."""
+        """Reads all messages that the server has sent."""
         if not self.socket:
             return
         await self.send({"type": "hello", "payload": {}})
@@ -146,8 +146,8 @@ class Client:
         self.unread = [message for message in self.unread if message["type"] != "hello"]
 
 def steps(text):
-    """The lines of the page's blocks, each with its number, and the headings between them."""
-    # An indented line directly after one of a paragraph or list continues it, and is of no block.
+    """Returns the numbered lines of the page's blocks, and the headings between them."""
+    # An indented line directly after a paragraph or list continues it, and belongs to no block.
     continues = False
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("## "):

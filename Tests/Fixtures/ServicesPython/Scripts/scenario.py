@@ -1,4 +1,4 @@
-"""Two clients with services.py against a server. Arguments: the server's URL and the folder of the mails."""
+"""Two clients with services.py and a server. Arguments: the server's URL and the folder of the mails."""
 import asyncio
 import time, sys
 from services import Backend, Collection, Connection, Lost, Refused, Room
@@ -7,7 +7,7 @@ import websockets
 backends = []
 
 async def until(condition, what):
-    # Generous: the machine may be busy with other tests.
+    # Long, because the machine may be busy with other tests.
     end = time.monotonic() + 60
     while time.monotonic() < end:
         if condition():
@@ -23,7 +23,7 @@ def code(mails, address):
         return file.read().strip()
 
 async def cut(backend):
-    """As if the line had been pulled; returns when there is another one."""
+    """Drops the connection; returns when there is another one."""
     before = backend.connections
     backend.connection.socket.transport.abort()
     await until(lambda: backend.connections > before and backend.is_connected.is_set(), "another connection")
@@ -47,7 +47,7 @@ async def sign_in(url, mails):
     assert user == {"id": guest["id"], "email": "ada@example.org", "isGuest": False}
     await bob.sign_in("signInAsGuest()")
 
-    # With the access token, and without: by the refresh token, of which one that was used is repeated.
+    # With the access token, and without it: by the refresh token, including the repetition of a used one.
     await cut(ada)
     before, ada.access = ada.refresh, None
     await cut(ada)
@@ -57,7 +57,7 @@ async def sign_in(url, mails):
     assert again["refreshToken"] == ada.refresh
     await connection.close()
 
-    # A subprotocol shows a token too, and a bad one is 401.
+    # A token may be a subprotocol, and an invalid one is answered with 401.
     socket = await websockets.connect(url, subprotocols=["trebuchet.v3", f"bearer.{ada.access}"])
     assert socket.subprotocol == "trebuchet.v3"
     await socket.close()
@@ -67,17 +67,17 @@ async def sign_in(url, mails):
     except websockets.InvalidStatus as status:
         assert status.response.status_code == 401
 
-    # A session that is ended elsewhere: the client is told, asks why, and is nobody.
+    # A session that another client ends: the client is notified, requests the reason, and becomes anonymous.
     dora = Backend(url)
     await dora.sign_in("signInAsGuest()")
     connection = await Connection.open(url, dora.access)
     await connection.call("auth", "signOut(_:)", dora.refresh)
-    await until(lambda: dora.user is None and dora.is_connected.is_set(), "it is told of the end")
+    await until(lambda: dora.user is None and dora.is_connected.is_set(), "the notice of the end")
     assert dora.refresh is None
     await connection.close()
     await dora.close()
 
-    # One that it ended itself, and tries to use again.
+    # A session that the client has ended, and uses again.
     carl = Backend(url)
     await carl.sign_in("signInAsGuest()")
     old = carl.refresh
@@ -89,8 +89,8 @@ async def sign_in(url, mails):
     return ada, bob
 
 async def rooms(ada, bob):
-    heard = {"ada": [], "bob": []}
-    note = lambda name: lambda event: heard[name].append((event["topic"], event["payload"]))
+    received = {"ada": [], "bob": []}
+    note = lambda name: lambda event: received[name].append((event["topic"], event["payload"]))
     one = ada.add(Room("chat-lobby", {"name": "Ada"}, note("ada")))
     other = bob.add(Room("chat-lobby", {"name": "Bob"}, note("bob")))
     shown = lambda room: [(peer["data"], peer.get("principal")) for peer in room.peers]
@@ -99,23 +99,23 @@ async def rooms(ada, bob):
     other.show({"name": "Bob", "typing": True, "at": {"x/y~": [1, 2]}})
     await until(lambda: shown(one)[0][0] == other.presence, "Ada sees what Bob changed")
 
-    # Publishes keep their order, and come to the others alone.
+    # Events keep their order, and arrive only at other members.
     await asyncio.gather(*(one.publish("emoji", number) for number in range(5)))
-    await until(lambda: heard["bob"] == [("emoji", number) for number in range(5)], "Bob hears Ada")
-    assert heard["ada"] == []
+    await until(lambda: received["bob"] == [("emoji", number) for number in range(5)], "Bob receives the events of Ada")
+    assert received["ada"] == []
 
-    # Who was away hears what it missed; nobody sees it go, and its change of meanwhile is seen.
+    # A reconnected member receives missed events; the others see no departure, and its later change.
     peer = one.peers[0]["id"]
     bob.connection.socket.transport.abort()
     other.show({"name": "Bob", "back": True})
     for number in range(5, 8):
         await one.publish("emoji", number)
-    await until(lambda: len(heard["bob"]) == 8, "Bob hears what he missed")
-    assert heard["bob"] == [("emoji", number) for number in range(8)] and other.missed == 0
+    await until(lambda: len(received["bob"]) == 8, "Bob receives the missed events")
+    assert received["bob"] == [("emoji", number) for number in range(8)] and other.missed == 0
     await until(lambda: shown(one) == [({"name": "Bob", "back": True}, bob.user["id"])], "Ada sees Bob's change")
     assert one.peers[0]["id"] == peer and len(other.sessions) == 1
 
-    # Nobody observes a room that it is not in, and nobody takes the session of another user over.
+    # No client can observe a room that it is not in, or use the membership of another user.
     connection = await Connection.open(ada.url)
     assert await refused(connection.call("rooms/chat-lobby", "history(topic:after:limit:)", None, None, None)) == "notJoined"
     values = await connection.observe("rooms/chat-lobby", "observeEvents")
@@ -159,7 +159,7 @@ async def collections(ada, bob):
     assert await refused(other.write(delete={"id": "1"})) == "forbidden"
     assert shown["ada"] == {"1": {"id": "1", "title": "Milk"}}
 
-    # While there is no connection writes show and wait; of more than 32 each is done once.
+    # Without a connection writes are shown and pending; of more than 32 each is executed once.
     ada.connection.socket.transport.abort()
     writes = [asyncio.create_task(one.write(update={"id": "1", "fields": {"title": f"Milk {number}"}})) for number in range(40)]
     writes += [asyncio.create_task(one.write(link={"id": "1", "field": "tags", "target": number})) for number in range(40)]
@@ -171,7 +171,7 @@ async def collections(ada, bob):
     await until(lambda: shown["bob"] == {"1": {"id": "1", "title": "Milk 39", "tags": list(range(40))}}, "all writes, once")
     await until(lambda: shown["ada"] == shown["bob"] and not one.writes, "Ada sees it too")
 
-    # What is sent again is answered and not done again; what is behind the last 32 is not known any more.
+    # A repeated write is answered and not executed again; outcomes before the last 32 are not recorded.
     commit = lambda numbers, command: ada.call(one.name, "commit(_:from:)", [{"number": number, "command": command} for number in numbers], one.secret)
     last = one.number
     again = await commit([last], {"link": {"id": "1", "field": "tags", "target": 39}})

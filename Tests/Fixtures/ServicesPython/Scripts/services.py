@@ -1,13 +1,13 @@
-"""A client of the services: sign-in, rooms, topics and collections. Written from Docs/Reference/ServicesProtocol.md alone, and meant to be
-read beside it: the plain way, not the quickest."""
+"""A client of the services: sign-in, rooms, topics and collections. It is written from Docs/Reference/ServicesProtocol.md alone and meant
+to be read beside it: simple rather than fast."""
 import asyncio, copy, json, os, secrets, time
 import websockets
 
 class Lost(Exception):
-    """The connection ended before the answer."""
+    """The connection ended before the response."""
 
 class Refused(Exception):
-    """An answer that is an error."""
+    """A response that is an error."""
     def __init__(self, error):
         super().__init__(error.get("message"), error.get("data"))
         self.code = error.get("code")
@@ -17,12 +17,12 @@ class Refused(Exception):
 
     @property
     def may_pass(self):
-        """Whether the same call may be answered otherwise later."""
+        """Returns whether the same call may succeed later."""
         cases = {"rateLimited", "storeFailed", "unknownOutcome", "closed", "otherAccount", "roomClosed", "roomFull", "serverFull", "tooManySessions", "unavailable"}
         return self.case in cases or self.code in {"rateLimited", "timeout", "internal", "unavailable", "cancelled"}
 
 def delay(failures):
-    """From a tenth of a second, doubling to ten."""
+    """Returns the delay: a tenth of a second, doubling up to ten seconds."""
     return min(0.1 * 2 ** min(failures, 10), 10)
 
 # MARK: Patches
@@ -31,7 +31,7 @@ def place(path):
     return [each.replace("~1", "/").replace("~0", "~") for each in path.split("/")[1:]]
 
 def patched(value, patch):
-    """RFC 6902, as far as services send it."""
+    """Applies a patch (RFC 6902), with the operations that services send."""
     value = copy.deepcopy(value)
     for operation in patch:
         path = place(operation["path"])
@@ -69,27 +69,27 @@ class Stream:
         self.name = self.epoch = None
 
     def start(self, payload):
-        """Begins it, or resumes it at the next owner of its actor, under this name."""
+        """Starts the stream, or resumes it at the next owner of its actor, under this name."""
         self.name = payload["streamID"]
         if payload["epoch"] != self.epoch:
-            # Without a number what comes next is whole, and counted anew.
+            # Without a number the next value is whole, and numbers start again.
             self.epoch, self.last = payload["epoch"], payload.get("sequenceNumber")
 
 class Connection:
-    """One connection: calls that are answered in any order, streams whose values come one by one, ended by an exception."""
+    """One connection: calls, answered in any order, and streams, whose queues end with an exception."""
 
     def __init__(self, socket):
         self.socket, self.count = socket, 0
         self.is_refused = False
         self.calls, self.beginning, self.streams = {}, {}, {}
-        # By the calls that began them.
+        # By the calls that started them.
         self.begun = {}
         self.reader = asyncio.create_task(self.read())
 
     @staticmethod
     async def open(url, token=None):
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        # Silence is noticed within seconds.
+        # A lost peer is detected within seconds.
         socket = await websockets.connect(
             url, subprotocols=["trebuchet.v3"], additional_headers=headers, compression=None, ping_interval=1,
             ping_timeout=2, open_timeout=5, close_timeout=1, max_size=64 << 20)
@@ -100,7 +100,7 @@ class Connection:
         await self.reader
 
     async def ended(self):
-        """Raises what should never come."""
+        """Raises an error for unexpected messages."""
         await asyncio.shield(self.reader)
 
     async def send(self, kind, payload):
@@ -110,7 +110,7 @@ class Connection:
             raise Lost()
 
     async def begin(self, actor, target, arguments=None):
-        """Sends a call; what it gives is waited for."""
+        """Sends a call; the caller awaits the result."""
         if self.reader.done():
             raise Lost()
         self.count += 1
@@ -128,7 +128,7 @@ class Connection:
         return await answer
 
     async def observe(self, actor, target):
-        """A queue of the values of a stream; the last thing in it is an exception."""
+        """Returns a queue of the values of a stream; its last entry is an exception."""
         call, answer = await self.begin(actor, target)
         values = asyncio.Queue()
         self.beginning[call] = values
@@ -188,19 +188,19 @@ class Connection:
                     self.begun = {call: other for call, other in self.begun.items() if other is not stream}
                     stream.values.put_nowait(Refused({"code": payload.get("code"), "message": payload.get("errorMessage")}))
             case "goAway":
-                # What it has received it still answers, and then it closes.
+                # It answers the received calls, and then closes.
                 pass
             case "error" if payload["code"] == "unauthenticated":
-                # The session has ended; the next connection asks why.
+                # The session has ended; the next connection requests the reason.
                 self.is_refused = True
                 self.socket.transport.abort()
             case "error":
                 raise AssertionError(f"the server does not understand: {payload}")
 
-# MARK: Who is there
+# MARK: Sign-in
 
 class Backend:
-    """A server: keeps a connection, signed in, and gives each new one to what uses it."""
+    """A server: keeps a signed-in connection, and passes each new one to its users."""
 
     def __init__(self, url, file=None):
         self.url, self.file = url, file
@@ -208,8 +208,8 @@ class Backend:
         self.good_until = 0
         self.refresh = None
         if file and os.path.exists(file):
-            with open(file) as kept:
-                self.refresh = kept.read()
+            with open(file) as token_file:
+                self.refresh = token_file.read()
         self.connection = None
         self.parts, self.users = [], []
         self.connections = 0
@@ -217,7 +217,7 @@ class Backend:
         self.is_connected = asyncio.Event()
 
     def take(self, grant):
-        """Kept before it is used."""
+        """Stores the token before its first use."""
         self.keep(grant["refreshToken"])
         self.user, self.access = grant["user"], grant["accessToken"]
         self.good_until = time.monotonic() + grant["accessSeconds"] * 4 / 5
@@ -226,12 +226,12 @@ class Backend:
         self.refresh = token
         if self.file:
             descriptor = os.open(self.file + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(descriptor, "w") as kept:
-                kept.write(token or "")
+            with os.fdopen(descriptor, "w") as token_file:
+                token_file.write(token or "")
             os.replace(self.file + ".new", self.file)
 
     async def call(self, *call):
-        """A call that may be repeated: until it is answered."""
+        """Repeats a call until it is answered."""
         failures = 0
         while True:
             await self.is_connected.wait()
@@ -247,7 +247,7 @@ class Backend:
             failures += 1
 
     async def sign_in(self, target, *arguments):
-        """Begun anew when its answer was lost: a code is used then, perhaps in vain."""
+        """Repeats the sign-in after a lost response; a code may be used up by then."""
         while True:
             try:
                 await self.is_connected.wait()
@@ -272,7 +272,7 @@ class Backend:
             return await Connection.open(self.url, self.access)
         connection = await Connection.open(self.url)
         if self.refresh:
-            # Before anything else, so that all other calls are the user's.
+            # Before any other call, so that all others are made by the user.
             try:
                 self.take(await connection.call("auth", "refresh(_:)", self.refresh))
             except Refused as refused:
@@ -316,7 +316,7 @@ class Backend:
         return part
 
     def start(self, part):
-        """What it raises ends the connection, and is raised there."""
+        """Runs a task; its exception ends the connection."""
         connection = self.connection
         user = asyncio.create_task(part.use(connection))
         user.add_done_callback(lambda user: user.cancelled() or user.exception() and connection.socket.transport.abort())
@@ -338,7 +338,7 @@ class Backend:
 # MARK: Rooms
 
 class Room:
-    """A room that this client is in, as long as the program runs."""
+    """A room with a membership of this client until the program ends."""
 
     def __init__(self, name, presence, on_event=lambda event: None, on_roster=lambda roster: None):
         self.name, self.presence = f"rooms/{name}", presence
@@ -353,14 +353,14 @@ class Room:
         self.changed = asyncio.Event()
         self.is_joined = asyncio.Event()
 
-    # What the app does
+    # Calls of the app
 
     def show(self, presence):
         self.presence = presence
         self.changed.set()
 
     async def publish(self, topic, payload):
-        """Raises `Lost` when nobody knows whether the others have it."""
+        """Raises `Lost` if the outcome is unknown."""
         outcome = asyncio.get_running_loop().create_future()
         self.outbox.append((topic, payload, outcome))
         self.changed.set()
@@ -461,7 +461,7 @@ class Room:
             self.on_event(event)
 
     async def talk(self, connection):
-        """One call after the other: that keeps the order."""
+        """Sends one call after the other, to keep their order."""
         while True:
             self.changed.clear()
             try:
@@ -487,13 +487,13 @@ class Room:
             number = await connection.call(self.name, "publish(topic:payload:)", topic, payload)
             end = lambda: outcome.set_result(number)
         except (Lost, asyncio.CancelledError):
-            # Nobody knows.
+            # The outcome is unknown.
             self.outbox.pop(0)
             if not outcome.done():
                 outcome.set_exception(Lost())
             raise
         except Refused as error:
-            # Not done: after joining again, or after a pause.
+            # Not executed: repeated after a join, or after a delay.
             if error.case in ("notJoined", "roomClosed", "rateLimited"):
                 raise
             refused = error
@@ -515,29 +515,29 @@ class Query:
     def __init__(self, query, on_result):
         self.query, self.on_result, self.result = query, on_result, None
         self.view = self.number = None
-        # What the server has said: the result shows all up to `sure`; when it is at the first of `expected`, up to the second.
-        self.sure, self.expected = -1, None
+        # Confirmed positions: the result is complete up to `confirmed`; at the first of `expected`, up to the second.
+        self.confirmed, self.expected = -1, None
 
     @property
     def seen(self):
-        return max(self.result["revision"], self.sure) if self.result else -1
+        return max(self.result["revision"], self.confirmed) if self.result else -1
 
     def opened(self, ticket):
         if self.view != ticket["view"]:
-            self.sure, self.expected = -1, None
+            self.confirmed, self.expected = -1, None
         self.view, self.number = ticket["view"], ticket["number"]
-        self.told(ticket["shown"], ticket["revision"])
+        self.confirm(ticket["shown"], ticket["revision"])
 
-    def told(self, shown, through):
+    def confirm(self, shown, through):
         if self.result and self.result["revision"] >= shown:
-            self.sure = max(self.sure, through)
+            self.confirmed = max(self.confirmed, through)
         elif not self.expected or self.expected[0] <= shown:
             self.expected = (shown, through)
 
     def came(self, result):
         self.result = result
         if self.expected and self.expected[0] <= result["revision"]:
-            self.sure, self.expected = max(self.sure, self.expected[1]), None
+            self.confirmed, self.expected = max(self.confirmed, self.expected[1]), None
 
 class Collection:
     def __init__(self, name):
@@ -555,7 +555,7 @@ class Collection:
         return made
 
     async def write(self, **command):
-        """`create={"id": …, "fields": …}` and the like; raises `Refused`."""
+        """Executes a command such as `create={"id": …, "fields": …}`; raises `Refused`."""
         self.number += 1
         write = Write(self.number, command)
         self.writes.append(write)
@@ -600,7 +600,7 @@ class Collection:
             for number, shown in (outcomes[-1].get("shown") or {}).items() if outcomes else ():
                 for query in self.queries:
                     if query.number == int(number):
-                        query.told(shown, through)
+                        query.confirm(shown, through)
             self.settle({outcome["number"]: outcome for outcome in outcomes})
 
     def settle(self, outcomes):
@@ -638,7 +638,7 @@ class Collection:
             try:
                 ticket = await connection.call(self.name, "open(_:)", query.query)
                 if query.view != ticket["view"]:
-                    # Another one, perhaps of a server that has begun anew.
+                    # Another view, perhaps of a restarted server.
                     query.result = None
                 query.opened(ticket)
                 results = await connection.observe(ticket["view"], "observeResult")
@@ -650,14 +650,14 @@ class Collection:
                     query.came(result)
                     self.show()
             except Refused as refused:
-                # The view has gone; others are for good.
+                # The view was deactivated; other errors are final.
                 if refused.code != "actorNotFound" and not refused.may_pass and refused.case:
                     raise
                 await asyncio.sleep(refused.wait or delay(failures))
                 failures += 1
 
     def show(self):
-        # Kept until all results have it.
+        # Retained until all results include it.
         seen = min((query.seen for query in self.queries), default=None)
         self.writes = [write for write in self.writes if write.revision is None or seen is not None and write.revision > seen]
         for query in self.queries:
@@ -665,7 +665,7 @@ class Collection:
                 query.on_result(self.over(query))
 
     def over(self, query):
-        """The documents of a result, with the writes that are not in it."""
+        """Returns the documents of a result, with the writes that it does not include."""
         documents = {document["id"]: document["fields"] for document in query.result["documents"]}
         for write in self.writes:
             if write.revision is None or write.revision > query.seen:
@@ -673,7 +673,7 @@ class Collection:
         return documents
 
 def perform(command, documents):
-    """As the server does it."""
+    """Applies a command as the server does."""
     kind, values = next(iter(command.items()))
     document = documents.get(values["id"])
     match kind:

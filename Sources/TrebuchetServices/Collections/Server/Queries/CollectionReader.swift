@@ -18,7 +18,7 @@ struct CollectionReader: Sendable, Hashable {
     /// - Parameter number: the number of the rules.
     init?(_ principal: Principal?, in collection: String, _ rules: any CollectionRules, number: Int) {
         switch rules.readerGroup(for: principal, in: collection) {
-        case .everybody: return nil
+        case .allCallers: return nil
         case .named(let name): group = .named(name)
         case .separate:
             // Rules may use any claim except the session, which differs between connections of a user and has no other meaning.

@@ -40,7 +40,7 @@ struct MatchLists {
     /// For tests.
     var fieldCount: Int { fields.count }
 
-    /// Returns the list for the key, created when there is none, with one more user; `goOn` scans the documents.
+    /// Returns the list for the key, created when there is none, with one more user. The caller scans the documents in turns.
     mutating func acquireList(
         _ key: MatchList.Key, mayRead: @escaping @Sendable (Document) -> Bool
     ) -> MatchList {

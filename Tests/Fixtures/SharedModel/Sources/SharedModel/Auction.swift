@@ -1,6 +1,6 @@
 public import TrebuchetClient
 
-/// What is to be had, and who offers most.
+/// An item for sale, with its highest bid.
 @Wire
 public struct Lot: Sendable, Equatable {
     public var title: String
@@ -12,7 +12,7 @@ public struct Lot: Sendable, Equatable {
     }
 }
 
-/// What all who bid in an auction see.
+/// The state that all bidders of an auction observe.
 public struct Sale: Codable, Sendable, Equatable {
     public var lots: [String: Lot] = [:]
     public var isOpen = true
@@ -24,7 +24,7 @@ public struct BidTooLow: Error, Codable, Equatable {
     public init(least: Int) { self.least = least }
 }
 
-/// An actor with one of each kind of thing that an actor may have, written as servers and clients share it.
+/// An actor with one member of each kind, in a model that servers and clients share.
 @Trebuchet
 public distributed actor Auction {
     @StreamedState public var sale: Sale = Sale()
@@ -34,7 +34,7 @@ public distributed actor Auction {
 
     public distributed func offer(_ title: String, as name: String) { sale.lots[name] = Lot(title: title) }
 
-    /// A repeat after a lost connection is no second bid.
+    /// A repetition after a lost connection is not a second bid.
     @Idempotent
     public distributed func raise(_ name: String, by amount: Int, for bidder: String) throws(BidTooLow) -> Int {
         guard amount > 0 else { throw BidTooLow(least: 1) }
@@ -45,17 +45,17 @@ public distributed actor Auction {
         return price
     }
 
-    /// The bidder lives in a client, and is called there.
+    /// The bidder is a client actor.
     public distributed func enter(_ bidder: Bidder) { bidders.append(bidder) }
 
-    /// - Returns: what those who entered say.
+    /// - Returns: the responses of the registered bidders.
     public distributed func ask(_ question: String) async throws -> [String] {
         var answers: [String] = []
         for bidder in bidders { answers.append(try await bidder.answer(question)) }
         return answers
     }
 
-    /// - Returns: the same with what is bid for it.
+    /// - Returns: the same item with a bid.
     public distributed func appraise(_ lot: Lot, bids: [Int]) -> Lot {
         Lot(title: lot.title, price: bids.max() ?? lot.price, leader: lot.leader)
     }
@@ -63,7 +63,7 @@ public distributed actor Auction {
     public distributed func first<Value: Codable & Sendable>(of values: [Value]) -> Value? { values.first }
 }
 
-/// An actor that lives in a client.
+/// A client actor.
 @Trebuchet
 public distributed actor Bidder {
     private let name: String

@@ -4,7 +4,7 @@ import Trebuchet
 
 @testable import TrebuchetServices
 
-@Suite struct RuleBookFileTests {
+@Suite struct RulesFileFormatTests {
     private func problems(_ text: String) -> [String] {
         do throws(RulesFileError) {
             _ = try RulesFile(json: Array(text.utf8), file: "rules.json")
@@ -226,7 +226,7 @@ import Trebuchet
                 }
             }
             for book in [book, RulesFile()] {
-                #expect(book.readerGroup(for: principal, in: "todos") == .everybody)
+                #expect(book.readerGroup(for: principal, in: "todos") == .allCallers)
                 #expect(book.canJoin(principal, "chat-lobby") && book.canPublish(principal, "t", in: "chat-lobby"))
                 #expect(!book.canList(principal, "chat-"))
                 #expect(book.memberLimit(of: "chat-lobby", 7) == 7)

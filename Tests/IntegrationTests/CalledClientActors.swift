@@ -11,7 +11,7 @@ distributed actor CalledClientActor {
         self.actorSystem = actorSystem
     }
 
-    distributed func hear(_ text: String) -> Int {
+    distributed func receive(_ text: String) -> Int {
         journal.record(text)
         return journal.entries.count
     }
@@ -26,7 +26,7 @@ distributed actor CalledClientActor {
 /// Retains references to client actors, and calls them.
 @Trebuchet
 distributed actor ClientReferenceHolder {
-    private var visitors: [CalledClientActor] = []
+    private var clientActors: [CalledClientActor] = []
     private let journal: Journal
 
     init(journal: Journal = Journal(), actorSystem: TrebuchetActorSystem) {
@@ -34,14 +34,14 @@ distributed actor ClientReferenceHolder {
         self.actorSystem = actorSystem
     }
 
-    distributed func count() -> Int { visitors.count }
+    distributed func count() -> Int { clientActors.count }
 
-    distributed func enter(_ visitor: CalledClientActor) { visitors.append(visitor) }
-    distributed func enterAll(_ visitors: [CalledClientActor]) { self.visitors += visitors }
-    distributed func leaveAll() { visitors = [] }
+    distributed func enter(_ clientActor: CalledClientActor) { clientActors.append(clientActor) }
+    distributed func enterAll(_ clientActors: [CalledClientActor]) { self.clientActors += clientActors }
+    distributed func leaveAll() { clientActors = [] }
     /// The outcome of a call of the last client actor: its result, or the code and text of its error.
     distributed func tell(_ text: String, milliseconds: Int = 60_000) async -> [String] {
-        await outcome(milliseconds) { ["\(try await $0.hear(text))"] }
+        await outcome(milliseconds) { ["\(try await $0.receive(text))"] }
     }
     distributed func ask(_ count: Int) async -> [String] {
         await outcome(60_000) { ["\(try await $0.answer(count).utf8.count)"] }
@@ -55,10 +55,10 @@ distributed actor ClientReferenceHolder {
     }
 
     private func outcome(_ milliseconds: Int, _ call: (CalledClientActor) async throws -> [String]) async -> [String] {
-        guard let visitor = visitors.last else { return ["nobody"] }
+        guard let clientActor = clientActors.last else { return ["nobody"] }
         journal.record("calls")
         do {
-            return try await withDeadline(.milliseconds(milliseconds)) { try await call(visitor) }
+            return try await withDeadline(.milliseconds(milliseconds)) { try await call(clientActor) }
         } catch let error as TrebuchetError {
             return ["\(error.code)", error.message]
         } catch {

@@ -7,7 +7,7 @@ distributed actor InProcessClientActor {
     let name: String
     private let journal: Journal
     private var friends: [InProcessClientActor] = []
-    @StreamedState var heard: [String] = []
+    @StreamedState var received: [String] = []
 
     init(_ name: String, journal: Journal = Journal(), actorSystem: TrebuchetActorSystem) {
         self.name = name
@@ -15,14 +15,14 @@ distributed actor InProcessClientActor {
         self.actorSystem = actorSystem
     }
 
-    distributed func hear(_ text: String) -> Int {
-        heard.append(text)
+    distributed func receive(_ text: String) -> Int {
+        received.append(text)
         journal.record(text)
-        return heard.count
+        return received.count
     }
-    distributed func hearLater(_ text: String) async -> Int {
+    distributed func receiveLater(_ text: String) async -> Int {
         await Task.yield()
-        return hear(text)
+        return receive(text)
     }
     distributed func refuse() throws(BankError) { throw .insufficient(missing: 7) }
     distributed func explode() throws { throw Secret() }
@@ -46,42 +46,42 @@ distributed actor InProcessClientActor {
 /// A server actor that retains references to client actors, and calls them.
 @Trebuchet
 distributed actor InProcessReferenceHolder {
-    private var visitors: [InProcessClientActor] = []
+    private var clientActors: [InProcessClientActor] = []
 
-    distributed func enter(_ visitor: InProcessClientActor) -> String {
-        visitors.append(visitor)
-        return "\(visitor.id)"
+    distributed func enter(_ clientActor: InProcessClientActor) -> String {
+        clientActors.append(clientActor)
+        return "\(clientActor.id)"
     }
-    distributed func enterAll(_ visitors: [InProcessClientActor]) { self.visitors += visitors }
-    distributed func leaveAll() { visitors = [] }
-    distributed func areSame() -> Bool { visitors.allSatisfy { $0 == visitors[0] } }
-    distributed func first() -> InProcessClientActor? { visitors.first }
+    distributed func enterAll(_ clientActors: [InProcessClientActor]) { self.clientActors += clientActors }
+    distributed func leaveAll() { clientActors = [] }
+    distributed func areSame() -> Bool { clientActors.allSatisfy { $0 == clientActors[0] } }
+    distributed func first() -> InProcessClientActor? { clientActors.first }
     distributed func tell(_ text: String) async throws -> [Int] {
         var counts: [Int] = []
-        for visitor in visitors { counts.append(try await visitor.hear(text)) }
+        for clientActor in clientActors { counts.append(try await clientActor.receive(text)) }
         return counts
     }
     distributed func tellLater(_ text: String) async throws -> [Int] {
         var counts: [Int] = []
-        for visitor in visitors { counts.append(try await visitor.hearLater(text)) }
+        for clientActor in clientActors { counts.append(try await clientActor.receiveLater(text)) }
         return counts
     }
     /// Returns the code and the text of the call's outcome.
     distributed func outcome(of call: String, milliseconds: Int = 60_000) async -> [String] {
-        guard let visitor = visitors.last else { return ["nobody"] }
+        guard let clientActor = clientActors.last else { return ["nobody"] }
         do {
             return try await withDeadline(.milliseconds(milliseconds)) {
                 switch call {
-                case "hear": return ["\(try await visitor.hear("x"))"]
-                case "refuse": try await visitor.refuse()
-                case "explode": try await visitor.explode()
-                case "wait": try await visitor.wait()
-                case "once": return ["\(try await visitor.once())"]
-                case "isServer": return ["\(try await visitor.callerIsServer())"]
-                case "friend": return ["\(try await visitor.friend().hear("friend"))"]
+                case "receive": return ["\(try await clientActor.receive("x"))"]
+                case "refuse": try await clientActor.refuse()
+                case "explode": try await clientActor.explode()
+                case "wait": try await clientActor.wait()
+                case "once": return ["\(try await clientActor.once())"]
+                case "isServer": return ["\(try await clientActor.callerIsServer())"]
+                case "friend": return ["\(try await clientActor.friend().receive("friend"))"]
                 case "observe":
-                    for try await heard in visitor.observeHeard.throwing() { return heard }
-                default: return ["\(try await visitor.large(Int(call) ?? 0).count)"]
+                    for try await received in clientActor.observeReceived.throwing() { return received }
+                default: return ["\(try await clientActor.large(Int(call) ?? 0).count)"]
                 }
                 return []
             }

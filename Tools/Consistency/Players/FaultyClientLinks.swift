@@ -3,7 +3,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// The links from a client to its servers, one faulty link for each.
-struct PlayerOutputLine: Sendable {
+struct FaultyClientLinks: Sendable {
     private let links: [FaultyLink]
 
     init(to ports: [Int], seed: UInt64, faults: FaultyLink.Faults) throws {
