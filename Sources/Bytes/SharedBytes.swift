@@ -44,16 +44,21 @@ public final class SharedBytes: Sendable {
     /// Derived forms of the bytes, such as a compressed form, by their identifying number.
     private let forms = Mutex<[Int: SharedBytes]>([:])
 
-    /// Returns the derived form with the number `form`. The first caller creates it; concurrent callers wait for it.
+    /// Returns the derived form with the number `form`, created at the first call. No caller waits for another one: concurrent
+    /// first callers create it more than once, and one of the results is kept.
     public func derived(_ form: Int, _ make: (UnsafeRawBufferPointer) -> SharedBytes) -> SharedBytes {
-        forms.withLock { forms in
-            if let made = forms[form] { return made }
-            let made = make(bytes)
+        if let made = forms.withLock({ $0[form] }) { return made }
+        let made = make(bytes)
+        return forms.withLock { forms in
+            if let other = forms[form] { return other }
             forms[form] = made
             budget?.adjustUsage(by: made.count)
             return made
         }
     }
+
+    /// Returns whether the derived form with the number `form` exists.
+    package func hasDerived(_ form: Int) -> Bool { forms.withLock { $0[form] != nil } }
 
     /// The bytes, valid while the object is retained.
     public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }

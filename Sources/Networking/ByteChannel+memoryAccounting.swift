@@ -16,13 +16,22 @@ extension ByteChannel {
     func updateBufferedBytes(_ taken: Int) {
         extras?.acceptedBytes += taken
         if queue.sharedCount > limits.sharedBytes { limitSlowness() }
-        let own = queue.ownCount + (tls?.unsentBytes ?? 0)
+        let own = queue.ownCount + (tls?.unsentBytes ?? 0) + (extras?.deferredOwnBytes ?? 0)
         let (current, before) = (own < Self.minimumCountedBytes ? 0 : own, extras?.bufferedBytes ?? 0)
         guard current != before, let account else { return }
         extras?.bufferedBytes = current
         guard let excess = account.adjustUsage(by: current - before) else { return }
         extras?.excess = excess
         queueForFlush()
+    }
+
+    /// Sets the number of bytes that the delegate writes later and the number of private ones. They count as unsent output.
+    package func setDeferredBytes(_ bytes: Int, own: Int) {
+        guard state == .open || bytes == 0 else { return }
+        let extras = makeExtras()
+        (extras.deferredBytes, extras.deferredOwnBytes) = (bytes, own)
+        if bytes > limits.high { isAboveHigh = true }
+        if state == .open { queueForFlush() }
     }
 
     /// Starts the time limit within which the peer must accept shared bytes that are pending only for it.

@@ -69,9 +69,9 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         var maximumDiscarded = 0
         /// The reason of the end, until the delegate is called.
         var error: TransportError?
-        /// The memory account of the connection, and the part of it that is counted here.
+        /// The memory account of the connection, the part of it that is counted here, and the bytes that the delegate writes later.
         var account: MemoryAccount?
-        var bufferedBytes = 0
+        var (bufferedBytes, deferredBytes, deferredOwnBytes) = (0, 0, 0)
         var excess: MemoryLimitExceeded?
         /// The timer that runs while many shared bytes are pending, and the bytes that the socket accepted since its start.
         var slowness: LoopTimer?
@@ -136,7 +136,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     }
 
     /// The number of unsent output bytes, without those gathered in this turn.
-    var waitingBytes: Int { queue.count + (tls?.unsentBytes ?? 0) }
+    var waitingBytes: Int { queue.count + (tls?.unsentBytes ?? 0) + (extras?.deferredBytes ?? 0) }
 
     /// True while fewer bytes than the high watermark are unsent.
     package var isWritable: Bool { !isAboveHigh }

@@ -56,6 +56,9 @@ package final class BlockingThreads: Sendable {
         return try outcome.get()
     }
 
+    /// Queues a long computation. The caller bounds the number of queued computations.
+    package static func compute(_ work: @escaping @Sendable () -> Void) { computing.run(work) }
+
     private func serve() -> Never {
         while true {
             semaphore.wait()

@@ -30,12 +30,22 @@ extension WebSocket {
         }
     }
 
-    /// Ends a message that is compressed or fragmented.
+    /// Ends a message that is compressed or fragmented. A message whose compression takes long is removed and queued.
     @inline(never)
     package func closeSpecially(
         _ opening: FrameEncoder.Opening, in buffer: inout ByteBuffer, _ opcode: WebSocketOpcode
     ) {
-        let isCompressed = compression?.deflate(&buffer, from: opening.start + opening.room) ?? false
+        let start = opening.start + opening.room
+        if let compression, outgoing != nil || !compression.sendsNow(buffer.count - start, in: reactor.turns.count) {
+            queueMessage(opcode, Array(buffer.bytes[start...]), by: compression)
+            return buffer.truncate(to: opening.start)
+        }
+        close(opening, in: &buffer, opcode, isCompressed: compression?.deflate(&buffer, from: start) ?? false)
+    }
+
+    func close(
+        _ opening: FrameEncoder.Opening, in buffer: inout ByteBuffer, _ opcode: WebSocketOpcode, isCompressed: Bool
+    ) {
         let nextKey = maskingKeys.map { $0.next }
         if fragmentBytes == 0 {
             FrameEncoder.close(
@@ -91,7 +101,14 @@ extension WebSocket {
             }
         }
         guard machine.phase == .open else { return }
-        if let compression, headCount + shared.count >= compression.threshold {
+        if let compression, outgoing != nil || headCount + shared.count >= compression.threshold {
+            guard outgoing == nil,
+                compression.hasDeflated(shared) || compression.sendsNow(shared.count, in: reactor.turns.count)
+            else {
+                var own = ByteBuffer(capacity: headCount)
+                head(&own)
+                return queueMessage(opcode, Array(own.bytes), shared: shared, by: compression)
+            }
             guard let deflated = compression.deflatedOnce(shared) else {
                 return send(opcode, expecting: headCount + shared.count) {
                     head(&$0)
@@ -99,7 +116,7 @@ extension WebSocket {
                 }
             }
             if deflated.count + MessageCompression.storedHead < shared.count {
-                return sendDeflated(opcode, headCount: headCount, head: head, deflated: deflated)
+                return sendDeflated(opcode, headCount: headCount, head: head, deflated: [deflated])
             }
         }
         channel.write { buffer in
@@ -111,13 +128,14 @@ extension WebSocket {
     }
 
     /// Sends a head as a stored block, followed by compressed blocks that many connections share.
-    private func sendDeflated(
-        _ opcode: WebSocketOpcode, headCount: Int, head: (inout ByteBuffer) -> Void, deflated: SharedBytes
+    func sendDeflated(
+        _ opcode: WebSocketOpcode, headCount: Int, head: (inout ByteBuffer) -> Void, deflated: [SharedBytes]
     ) {
         let storedHead = MessageCompression.storedHead
+        let deflatedCount = deflated.reduce(0) { $0 + $1.count }
         channel.write { buffer in
             let opening = FrameEncoder.open(
-                &buffer, expecting: storedHead + headCount + deflated.count, isMasked: false)
+                &buffer, expecting: storedHead + headCount + deflatedCount, isMasked: false)
             let block = buffer.count
             buffer.append(count: storedHead) { _ in }
             head(&buffer)
@@ -125,9 +143,9 @@ extension WebSocket {
             precondition(count <= MessageCompression.largestStored, "invalid frame head of \(count) bytes")
             MessageCompression.putStoredHead(count: count, at: buffer.mutableBytes.baseAddress! + block)
             FrameEncoder.close(
-                opening, in: &buffer, opcode: opcode, isCompressed: true, following: deflated.count)
+                opening, in: &buffer, opcode: opcode, isCompressed: true, following: deflatedCount)
         }
-        channel.write(shared: deflated)
+        for piece in deflated { channel.write(shared: piece) }
     }
 
     /// Sends all output of `body` on this socket in one system call. Only on the reactor.
@@ -153,6 +171,8 @@ extension WebSocket {
         precondition(payload.count <= FrameHeader.shortPayload, "a ping carries at most 125 bytes")
         guard reactor.isCurrent else { return reactor.execute { self.ping(payload) } }
         guard machine.phase == .open else { return }
+        // The pong shows that the peer has received all earlier messages.
+        if let outgoing { return outgoing.append(.ping, payload) }
         sendControl(.ping, payload)
     }
 

@@ -30,6 +30,8 @@ public final class WebSocket: @unchecked Sendable {
     var pausedInput: PausedInputBuffer?
     /// The compression state, or nil if it was not negotiated.
     let compression: MessageCompression?
+    /// The messages that wait for compression in later steps; nil if there are none.
+    var outgoing: OutgoingCompression?
     /// The generator of masking keys at a client; nil at a server.
     let maskingKeys: MaskingKeys?
 
@@ -223,6 +225,7 @@ public final class WebSocket: @unchecked Sendable {
         case .nothing, .deliver, .sendPong: break
         case .sendClose(let payload):
             limitClosing { $0.perform($0.machine.closeTimedOut()) }
+            outgoing?.sendUncompressed()
             sendControl(.close, payload.encoded)
         case .finish(let ending): finish(ending)
         }
@@ -232,6 +235,7 @@ public final class WebSocket: @unchecked Sendable {
         stopTimers()
         pausedInput = nil
         unreportedClose = (ending.code, ending.reason)
+        if ending.transport == .drop { outgoing?.drop() } else { outgoing?.sendUncompressed() }
         if let reply = ending.reply { sendControl(.close, reply.encoded) }
         switch ending.transport {
         case .end: channel.closeAfterFlush()

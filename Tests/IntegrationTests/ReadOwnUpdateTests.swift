@@ -45,6 +45,27 @@ private distributed actor SlowValues {
     }
 }
 
+/// A value that is evaluated for filters on another thread than the reactor of its actor.
+private struct LargeValue: Codable {
+    var number = 0
+    var text = String(repeating: "x", count: 100_000)
+}
+
+@Trebuchet
+private distributed actor LargeValues {
+    @StreamedState var value = LargeValue()
+
+    distributed func change() -> Int {
+        value.number += 1
+        return value.number
+    }
+
+    distributed func changeLater() async -> Int {
+        await Task.yield()
+        return change()
+    }
+}
+
 /// A caller receives the changes of its call before the response: also in streams that are just starting, on any reactors of actor and
 /// connection.
 @Suite(.timeLimit(.minutes(5))) struct ReadOwnUpdateTests {
@@ -102,6 +123,31 @@ private distributed actor SlowValues {
                 let messages = try await messages(peer)
                 #expect(messages.last!.contains(#""result":\#(round)"#))
                 #expect(messages.count { $0.contains(#""data":\#(round)}"#) } == 3, "\(messages)")
+            }
+            peer.close()
+        }
+    }
+
+    @Test(
+        "a part of a large state shows the changes of a call before its response", arguments: [0, 1],
+        ["change()", "changeLater()"])
+    func largeFilter(reactor: UInt64, method: String) async throws {
+        try await withTestServer(link: .webSocket, reactors: 2) { server in
+            await server.expose(LargeValues(actorSystem: server.actorSystem), as: "large")
+        } body: { _, server in
+            var peer = try await RawPeer.connect(#require(server.address))
+            while peer.reactorIndex != reactor {
+                peer.close()
+                peer = try await RawPeer.connect(#require(server.address))
+            }
+            peer.send(
+                #"{"type":"invocation","payload":{"callID":"o","actorID":"large","targetIdentifier":"observeValue","filter":{"path":"/number"}}}"#
+            )
+            for round in 1...20 {
+                peer.invoke("c", "large", method)
+                let messages = try await messages(peer)
+                #expect(messages.last!.contains(#""result":\#(round)"#))
+                #expect(messages.dropLast().contains { $0.contains(#""data":\#(round)}"#) }, "\(messages)")
             }
             peer.close()
         }

@@ -17,10 +17,15 @@ final class FanOutRig: @unchecked Sendable {
         var texts: [SharedBytes] = []
         var keepsTexts = false
         var answers = 0
+        /// The last version sent before each response.
+        var versionsAtAnswers: [UInt64] = []
         /// Called before each version.
         var willSend: () -> Void = {}
 
-        func send(_ body: (inout ByteBuffer) -> Void) { answers += 1 }
+        func send(_ body: (inout ByteBuffer) -> Void) {
+            answers += 1
+            versionsAtAnswers.append(versions.last ?? 0)
+        }
 
         func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void) {
             willSend()
@@ -81,7 +86,7 @@ final class FanOutRig: @unchecked Sendable {
     }
 
     let shard: SystemShard
-    private let server: ServerShard
+    let server: ServerShard
     private let system: TrebuchetActorSystem
 
     init(_ reactor: Reactor) {
@@ -105,9 +110,9 @@ final class FanOutRig: @unchecked Sendable {
         ServerConnection(link, name: server.newConnectionName(), shard: server)
     }
 
-    /// Ends turns until all subscribers have been written to.
+    /// Ends turns until all subscribers have been written to, except those of filters that another thread evaluates.
     func endTurns() {
-        repeat { shard.endOfTurn() } while shard.isMarked
+        repeat { shard.endOfTurn() } while shard.isMarked && !shard.hasEvaluations
     }
 
     @discardableResult

@@ -48,6 +48,8 @@ package final class Broadcaster: @unchecked Sendable {
     var sends = SharedFrameCache.Sends()
     /// Set until a requested whole value has arrived.
     var awaitsSnapshot = false
+    /// The evaluation of versions of a filter that runs on another thread.
+    var evaluation = AwaitedEvaluation()
     /// Set with the first event of the source.
     private var hasReceivedEvent = false
     /// Set when the source must not send any more. Guarded by the producer's lock, because producer and broadcaster live on
@@ -307,7 +309,12 @@ package final class Broadcaster: @unchecked Sendable {
         subscription.index = -1
         if !newSubscriptions.isEmpty { newSubscriptions[ObjectIdentifier(subscription)] = nil }
         count(subscription, -1)
-        if subscriptions.isEmpty { shard.release(self) } else { didCatchUp() }
+        if subscriptions.isEmpty {
+            shard.release(self)
+            endEvaluation()
+        } else {
+            didCatchUp()
+        }
     }
 
     private func count(_ subscription: StreamSubscription, _ change: Int) {
@@ -324,6 +331,7 @@ package final class Broadcaster: @unchecked Sendable {
         // Updates marked for the end of the turn would otherwise be lost.
         if isMarked { sendRemaining() }
         end = (reason, error)
+        defer { endEvaluation() }
         let ended = subscriptions
         subscriptions = []
         newSubscriptions = [:]

@@ -40,6 +40,8 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
     private var markedBroadcasters: [Broadcaster] = []
     private var flushed = 0
     let commonFrames = SharedFrameCache()
+    /// The broadcasters of filters whose state is evaluated on another thread.
+    private var broadcastersInEvaluation: Set<ObjectIdentifier> = []
     private var broadcasters: [ObjectIdentifier: Broadcaster] = [:]
     private var isQueued = false
     private var isContinuationQueued = false
@@ -104,6 +106,18 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
 
     /// Records that a broadcaster has an update for its subscribers.
     func didChange(_ broadcaster: Broadcaster) { changes.recordChange(broadcaster.producer.root) }
+
+    /// Whether a filter of a subscriber on this reactor is evaluated on another thread.
+    package var hasEvaluations: Bool { !broadcastersInEvaluation.isEmpty }
+
+    /// Records whether a broadcaster waits for an evaluation.
+    func setInEvaluation(_ broadcaster: Broadcaster, _ isInEvaluation: Bool) {
+        let key = ObjectIdentifier(broadcaster)
+        if isInEvaluation ? broadcastersInEvaluation.insert(key).inserted : broadcastersInEvaluation.remove(key) != nil
+        {
+            queue()
+        }
+    }
 
     private func queue() {
         hasMarked.store(true, ordering: .relaxed)
@@ -221,7 +235,8 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
         markedBroadcasters.removeFirst(flushed)
         flushed = 0
         if markedSources.isEmpty { changes.clear(except: markedBroadcasters.lazy.map(\.producer.root)) }
-        hasMarked.store(!markedBroadcasters.isEmpty || !markedSources.isEmpty, ordering: .relaxed)
+        hasMarked.store(
+            !markedBroadcasters.isEmpty || !markedSources.isEmpty || hasEvaluations, ordering: .relaxed)
         return hasReachedAll
     }
 

@@ -19,12 +19,17 @@ final class Deflater {
         stream.deallocate()
     }
 
+    /// Drops the context of earlier messages.
+    func reset() { deflateReset(stream) }
+
     /// Appends the compressed `bytes`, without the trailing 00 00 FF FF.
     ///
     /// `bytes` must not be empty, because zlib produces no output for a second empty flush. `resetting` drops the context of
-    /// earlier messages. `expected` is the initial size of the output space.
+    /// earlier messages. `isLast` is false for a piece of a message that others follow; its output has the trailing bytes.
+    /// `expected` is the initial size of the output space.
     func deflate(
-        _ bytes: UnsafeRawBufferPointer, resetting: Bool, into target: inout ByteBuffer, expected: Int? = nil
+        _ bytes: UnsafeRawBufferPointer, resetting: Bool, isLast: Bool = true, into target: inout ByteBuffer,
+        expected: Int? = nil
     ) {
         precondition(!bytes.isEmpty, "the input must not be empty")
         if resetting { deflateReset(stream) }
@@ -44,6 +49,6 @@ final class Deflater {
             room = 4096
             // The output space is full: there may be more output.
         } while stream.pointee.avail_out == 0
-        target.truncate(to: target.count - 4)
+        if isLast { target.truncate(to: target.count - 4) }
     }
 }

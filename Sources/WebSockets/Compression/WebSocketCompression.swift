@@ -3,6 +3,10 @@
 /// It is off by default, because it costs far more CPU time than sending. Also, text chosen by an attacker that is compressed
 /// together with a secret reveals the secret through its length. Enable it where bandwidth is expensive.
 ///
+/// A reactor compresses large messages in pieces and does other work between them. Messages of more than 32 KiB, and later messages
+/// of the connection, therefore leave in later steps, in order; they count as unsent output. When more than 16 MiB wait, and when
+/// the connection closes, they are sent uncompressed.
+///
 /// Memory: without context takeover, the default, a server connection keeps no state between messages. Each of the server's
 /// reactors has one compressor (256 KiB) and one decompressor (48 KiB) for all connections. A client has its own codecs, from its
 /// first compressed message on. With context takeover each connection has its own codec in each negotiated direction.

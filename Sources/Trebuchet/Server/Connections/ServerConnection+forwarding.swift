@@ -135,9 +135,10 @@ extension ServerConnection {
 
     /// Sends the client a message of the owner, with the client's callID.
     func passOn(_ message: borrowing Message, as callID: [UInt8]) {
-        if shard.states.isMarked { catchUpStreams() }
+        let isHeld = shard.states.isMarked && !catchUpStreams()
         let renamed = message.renamed(callID)
         guard renamed.count <= largestMessage else { return fail(callID, tooLarge("the result", renamed.count)) }
+        guard !isHeld else { return holdResponse { $0.append(renamed) } }
         renamed.withUnsafeBytes { passOn($0) }
     }
 

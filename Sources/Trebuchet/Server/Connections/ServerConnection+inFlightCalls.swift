@@ -78,7 +78,7 @@ extension ServerConnection {
     }
 
     /// Indicates whether no running call remains to be answered.
-    var hasNoCalls: Bool { callsUnderWay == 0 }
+    var hasNoCalls: Bool { callsUnderWay == 0 && heldResponses == nil }
     var callsUnderWay: Int { load.count + load.inTransit }
 
     /// Returns the reason to refuse a further call; nil when its bytes have been reserved.
@@ -126,7 +126,7 @@ extension ServerConnection {
     }
 
     /// The memory account of its calls.
-    private var account: MemoryAccount {
+    var account: MemoryAccount {
         if let memory { return memory }
         let created = link.memory ?? MemoryAccount(limit: .max, server: shard.context.memory)
         memory = created

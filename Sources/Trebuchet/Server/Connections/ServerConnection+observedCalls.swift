@@ -168,22 +168,27 @@ extension ServerConnection {
         let count = EnvelopeWriter.responseCount(callID: callID.count, result: result?.count ?? 0) + 80
         // Without `traceparent` it may be small enough.
         guard count <= largestMessage else { return succeed(callID, result) }
-        if shard.states.isMarked { catchUpStreams() }
+        if shard.states.isMarked, !catchUpStreams() {
+            return holdResponse {
+                EnvelopeWriter.response(callID: callID, result: result, traceparent: traceparent, into: &$0)
+            }
+        }
         link.send { EnvelopeWriter.response(callID: callID, result: result, traceparent: traceparent, into: &$0) }
     }
 
     func fail(_ callID: UnsafeRawBufferPointer, _ error: any Error, _ observed: ObservedCall?) {
         guard isOpen else { return }
-        if shard.states.isMarked { catchUpStreams() }
+        let isHeld = shard.states.isMarked && !catchUpStreams()
         let failure = failure(error, of: "the method")
         if let call = observed?.call, events.isEnabled(for: .calls) { reportFailure(failure, of: call) }
         let traceparent = observed?.traceparent
-        link.send {
+        let write = { (buffer: inout ByteBuffer) in
             EnvelopeWriter.failure(
                 callID: callID, code: failure.code, message: failure.message, type: failure.type, data: failure.data,
                 retryAfterMilliseconds: failure.retryAfterMilliseconds,
-                traceparent: traceparent, into: &$0)
+                traceparent: traceparent, into: &buffer)
         }
+        if isHeld { holdResponse(write) } else { link.send(write) }
     }
 
     @inline(never)

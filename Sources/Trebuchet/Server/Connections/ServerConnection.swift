@@ -78,6 +78,8 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     // Last, so that the properties that every call reads lie together.
     /// The client's node, if the client is connected to another node.
     let upstream: ForwardingOrigin?
+    /// Responses that wait for streams of the connection; nil if there are none.
+    var heldResponses: HeldResponses?
     /// Its calls and streams at other nodes, from the first one on.
     var forwarder: RemoteCallForwarder? { didSet { updateGuard() } }
     /// Streams of actors that may move to another node, by streamID.
@@ -233,7 +235,9 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
             let count = EnvelopeWriter.responseCount(callID: callID.count, result: result.count)
             guard count <= largestMessage else { return fail(callID, tooLarge("the result", count)) }
         }
-        if shard.states.isMarked { catchUpStreams() }
+        if shard.states.isMarked, !catchUpStreams() {
+            return holdResponse { EnvelopeWriter.response(callID: callID, result: result, into: &$0) }
+        }
         link.send { EnvelopeWriter.response(callID: callID, result: result, into: &$0) }
     }
 
@@ -255,17 +259,23 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     func fail(_ callID: UnsafeRawBufferPointer, _ error: any Error) { fail(callID, error, nil) }
 
     /// Sends the states that a call changed before its response: a caller reads its own writes.
-    func catchUpStreams() {
+    ///
+    /// - Returns: False if more than a time slice is needed. The response then waits (`holdResponse`).
+    @discardableResult
+    func catchUpStreams() -> Bool {
         shard.states.callDidEnd()
         if upstream != nil { shard.catchUpFeeds() }
+        let rest: [StreamSubscription]
         switch streams.changed(in: &shard.states.changes) {
-        case .none: return
-        case .possiblyAll: for subscription in streams.values { catchUp(subscription) }
-        case .these(let changed): for subscription in changed { catchUp(subscription) }
+        case .none: rest = []
+        case .possiblyAll: rest = catchUp(streams.values)
+        case .these(let changed): rest = catchUp(changed)
         }
+        guard !rest.isEmpty || heldResponses != nil || shard.states.hasEvaluations else { return true }
+        return !mustHoldResponse(until: rest)
     }
 
-    private func catchUp(_ subscription: StreamSubscription) {
+    func catchUp(_ subscription: StreamSubscription) {
         // An earlier subscription may have ended it.
         guard subscription.index >= 0 else { return }
         if shard.states.isHome(of: subscription.broadcaster.producer) { subscription.broadcaster.producer.publish() }
@@ -359,6 +369,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         forwarder?.close()
         forwarder = nil
         abandonCrossing()
+        heldResponses?.drop()
         if recordsResponses { shard.idempotencyCache.close(name) }
         let subscriptions = streams.values
         streams = ConnectionStreams()

@@ -59,6 +59,10 @@ final class ServerShard: @unchecked Sendable {
     let calls: CallQueue
     /// Responses that wait for streams, by the numbers of their connections.
     var responseBarriers: [UInt64: ResponseBarrierQueue] = [:]
+    /// The time slice in nanoseconds in which a response brings the streams of its connection up to date.
+    var catchUpTime: UInt64 = 500_000
+    /// The number of time slices that held responses have used.
+    var catchUpSteps = 0
     /// Notices about owners, at a node of a cluster.
     let ownerChanges = OwnershipChangeCounter()
     /// Streams of actors of this reactor that other nodes receive for their clients; one object for each node connection.

@@ -18,12 +18,15 @@ package final class FilterList: Sendable {
 
     private let state = Mutex(State())
     /// The number of filters. Written under the lock, read without it.
-    private let count = Atomic<Int>(0)
+    private let filterCount = Atomic<Int>(0)
 
     /// Whether there are no filters; checked for each change of the state.
-    var isEmpty: Bool { count.load(ordering: .relaxed) == 0 }
+    var isEmpty: Bool { count == 0 }
 
     package var current: [FilteredSource] { state.withLock { $0.filters } }
+
+    /// The number of filters.
+    var count: Int { filterCount.load(ordering: .relaxed) }
 
     /// Returns the error if one more filter may not be added, else nil.
     func refusal(on terms: FilterQuota) -> TrebuchetError? {
@@ -51,7 +54,7 @@ package final class FilterList: Sendable {
             state.filters.append(filter)
             for scope in filter.scopes { state.filterCounts[scope, default: 0] += 1 }
             state.pointers = nil
-            count.store(state.filters.count, ordering: .relaxed)
+            filterCount.store(state.filters.count, ordering: .relaxed)
         }
     }
 
@@ -65,7 +68,7 @@ package final class FilterList: Sendable {
             }
             state.pointers = nil
             if state.filters.isEmpty { state.versions = [:] }
-            count.store(state.filters.count, ordering: .relaxed)
+            filterCount.store(state.filters.count, ordering: .relaxed)
         }
     }
 
@@ -73,7 +76,7 @@ package final class FilterList: Sendable {
     func removeAll() -> [FilteredSource] {
         state.withLock { state in
             defer { state = State() }
-            count.store(0, ordering: .relaxed)
+            filterCount.store(0, ordering: .relaxed)
             return state.filters
         }
     }
@@ -85,12 +88,15 @@ package final class FilterList: Sendable {
         state.withLock { $0.versions[dates].flatMap { $0.sequence == sequence ? $0 : nil } }
     }
 
-    /// Keeps a version while there are filters.
+    /// Keeps a version while there are filters, unless a newer one is kept.
     func retainVersion(_ version: FilterableVersion, _ dates: DateEncoding) {
-        state.withLock { if !$0.filters.isEmpty { $0.versions[dates] = version } }
+        state.withLock { state in
+            guard !state.filters.isEmpty, state.versions[dates]?.sequence ?? 0 <= version.sequence else { return }
+            state.versions[dates] = version
+        }
     }
 
-    /// Passes a version to filters. In the actor's isolation.
+    /// Locates the parts of a version and passes it to filters. In the actor's isolation.
     func feed(_ version: FilterableVersion, to matching: [FilteredSource]) {
         let pointers = state.withLock { state in
             let pointers =
@@ -99,8 +105,14 @@ package final class FilterList: Sendable {
             return pointers
         }
         version.find(pointers)
+        pass(version, to: matching)
+    }
+
+    /// Passes a version whose parts are located to filters. In the actor's isolation.
+    func pass(_ version: FilterableVersion, to matching: [FilteredSource]) {
         var room = room(excluding: version)
         for filter in matching { filter.receiveVersion(version, room: &room) }
+        version.dropPreparedUpdates()
     }
 
     /// Passes a version to one filter with a new subscriber. The cost is that of the needed part.

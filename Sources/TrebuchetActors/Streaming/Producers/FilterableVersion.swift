@@ -14,6 +14,9 @@ package final class FilterableVersion: @unchecked Sendable {
     private(set) var ownBytes = 0
     /// The updates by the pointers of their parts.
     private var updates: [String: StateUpdate] = [:]
+    /// The texts of updates that another thread has made in advance.
+    private var prepared: [String: SharedBytes] = [:]
+    private var preparedBytes = 0
 
     init(_ text: SharedBytes, sequence: UInt64, memory: MemoryBudget?) {
         self.memory = memory
@@ -41,18 +44,35 @@ package final class FilterableVersion: @unchecked Sendable {
         if let update = updates[pointer] { return update }
         var suffix = text
         if !pointer.isEmpty {
-            var message = ByteBuffer(capacity: cost(at: pointer) + 128)
-            if let part = parts.part(pointer, of: data) {
-                append(part, to: &message)
-            } else {
-                Array("null".utf8).withUnsafeBytes { append($0, to: &message) }
-            }
-            suffix = SharedBytes(message.bytes, countedIn: memory)
+            suffix = prepared.removeValue(forKey: pointer) ?? makeSuffix(at: pointer)
             ownBytes += suffix.count
         }
         let update = StateUpdate(sequence: sequence, current: suffix, patch: nil, snapshotByteCount: suffix.count)
         updates[pointer] = update
         return update
+    }
+
+    /// Makes the text of an update in advance, before the version has other users. All of them are together no longer than the
+    /// version, because the limit for filters does not count them.
+    func prepareUpdate(at pointer: String) {
+        guard !pointer.isEmpty, prepared[pointer] == nil else { return }
+        guard preparedBytes + cost(at: pointer) <= text.count else { return }
+        let suffix = makeSuffix(at: pointer)
+        prepared[pointer] = suffix
+        preparedBytes += suffix.count
+    }
+
+    /// Frees the texts of updates that no filter has used.
+    func dropPreparedUpdates() { prepared = [:] }
+
+    private func makeSuffix(at pointer: String) -> SharedBytes {
+        var message = ByteBuffer(capacity: cost(at: pointer) + 128)
+        if let part = parts.part(pointer, of: data) {
+            append(part, to: &message)
+        } else {
+            Array("null".utf8).withUnsafeBytes { append($0, to: &message) }
+        }
+        return SharedBytes(message.bytes, countedIn: memory)
     }
 
     private func append(_ part: UnsafeRawBufferPointer, to message: inout ByteBuffer) {

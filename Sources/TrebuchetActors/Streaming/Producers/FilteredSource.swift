@@ -75,15 +75,17 @@ package final class FilteredSource: StreamProducer, @unchecked Sendable {
 
     /// Passes the current version to `body`, or nil if the filter rejects it. In the actor's isolation.
     private func provideCurrentVersion(_ body: @escaping (StateUpdate?) -> Void) {
-        base.provideCurrentVersion(dates) { [self] outcome in
+        base.provideCurrentVersion(for: self) { [self] outcome in
             switch outcome {
             case .failure(let error): fail(error)
             case .success(nil): endStream()
             case .success(let current?):
                 let pointer = filter.path ?? ""
                 guard base.filters.passVersion(current, to: self, at: pointer) else { return }
-                let holds = state.withLock { $0.isMatch && $0.evaluatedVersion == current.sequence }
-                body(holds ? current.update(at: pointer) : nil)
+                let (isMatch, evaluated) = state.withLock { ($0.isMatch, $0.evaluatedVersion) }
+                // A newer version was shown while this one was evaluated or written.
+                guard evaluated <= current.sequence else { return provideCurrentVersion(body) }
+                body(isMatch ? current.update(at: pointer) : nil)
             }
         }
     }
@@ -146,6 +148,23 @@ package final class FilteredSource: StreamProducer, @unchecked Sendable {
         room -= needed
         if let update { broadcast(.update(update)) }
     }
+
+    /// Returns whether a version or a newer one was evaluated.
+    func hasEvaluated(_ version: UInt64) -> Bool { state.withLock { $0.evaluatedVersion >= version } }
+
+    /// Computes what the evaluation of a version reads, on any thread: the version has no other user yet.
+    func prepare(_ version: FilterableVersion) {
+        var evaluation = state.withLock { $0.evaluation }
+        if version.evaluate(&evaluation) == .counts { version.prepareUpdate(at: filter.path ?? "") }
+    }
+
+    /// Announces that a version is evaluated on another thread.
+    func expectEvaluation(of version: UInt64) {
+        for broadcaster in current { broadcaster.expectEvaluation(of: version) }
+    }
+
+    /// Reports that the evaluation of a version has ended.
+    func didEvaluate(_ version: UInt64) { for broadcaster in current { broadcaster.didEvaluate(version) } }
 
     private func recordUpdate(_ update: StateUpdate, in state: inout State, at now: UInt64) -> StateUpdate {
         state.sent = state.evaluation

@@ -15,6 +15,10 @@ final class StateSource: StreamProducer, @unchecked Sendable {
     /// Returns the changes since the last call; nil if they are unknown or useless.
     var takeChanges: ((ValueCoder) -> StateChanges?)?
     let filters = FilterList()
+    /// The evaluation of large versions for filters; nil until the first one.
+    var evaluator: FilterEvaluator?
+    /// The size of the versions for filters.
+    var filteredByteCount = 0
     /// The readers in this process, which fetch the value themselves; nil until the first one.
     private var localReaders: (any LocalStateReaders)?
     private(set) var version: UInt64
@@ -104,14 +108,15 @@ final class StateSource: StreamProducer, @unchecked Sendable {
             }
             published = version
             feed()
-            return EncodeBudget.minimumPerUpdate
+            return max(filterCost, EncodeBudget.minimumPerUpdate)
         }
         let event = update()
         for broadcaster in broadcasters { broadcaster.send(event) }
         // After the update for other subscribers, whose text the filters reuse.
         makeFilterUpdate(filters)?()
         guard case .update(let update) = event else { return 0 }
-        return max(update.byteCount, EncodeBudget.minimumPerUpdate)
+        let cost = filters.isEmpty || update.current != nil ? update.byteCount : update.byteCount + filterCost
+        return max(cost, EncodeBudget.minimumPerUpdate)
     }
 
     /// Creates the current version for all subscribers, including those that may resume.
