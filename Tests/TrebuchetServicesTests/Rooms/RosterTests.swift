@@ -6,7 +6,7 @@ import TrebuchetWire
 @testable import TrebuchetServices
 
 @Suite struct RosterTests {
-    private func json(_ text: String) throws -> JSONValue { try JSONValue(json: Array(text.utf8)) }
+    private func json(_ text: String) throws -> StoredJSON { try StoredJSON(json: Array(text.utf8)) }
 
     private func patch(_ changes: StateChanges?) throws -> String {
         var buffer = ByteBuffer()

@@ -2,7 +2,7 @@
 /// are nanoseconds.
 struct PresenceBatch {
     private struct Change {
-        var presence: JSONValue?
+        var presence: StoredJSON?
         var principal: String?
     }
 
@@ -21,23 +21,23 @@ struct PresenceBatch {
     }
 
     /// Throws when the presence of a membership, or of a new one, does not fit into the limit.
-    func check(_ presence: JSONValue?, of membershipID: String?) throws(RoomError) {
+    func check(_ presence: StoredJSON?, of membershipID: String?) throws(RoomError) {
         let before = membershipID.flatMap { sizes[$0] } ?? 0
         let after = Self.size(presence)
         guard after <= before || bytes - before + after <= limit else { throw .roomTooLarge(limit: limit) }
     }
 
-    private static func size(_ presence: JSONValue?) -> Int {
+    private static func size(_ presence: StoredJSON?) -> Int {
         presence.map { $0.byteCount + RoomLimits.memberOverhead } ?? 0
     }
 
     /// Returns the presence of a membership, including its pending change.
-    func newestPresence(of membershipID: String, in roster: Roster) -> JSONValue? {
+    func newestPresence(of membershipID: String, in roster: Roster) -> StoredJSON? {
         if let change = changes[membershipID] { return change.presence }
         return roster[membershipID]
     }
 
-    mutating func setPresence(_ presence: JSONValue?, of membershipID: String, principal: String?) {
+    mutating func setPresence(_ presence: StoredJSON?, of membershipID: String, principal: String?) {
         let size = Self.size(presence)
         bytes += size - (sizes[membershipID] ?? 0)
         sizes[membershipID] = size > 0 ? size : nil

@@ -113,7 +113,7 @@ extension Room: HandoffActor, ClusteredServiceActor {
         guard let handoffState, !isClosed else { return }
         for membershipID in handoffProgress.waiting {
             handoffState.setValue(
-                presenceBatch.newestPresence(of: membershipID, in: roster)?.json,
+                presenceBatch.newestPresence(of: membershipID, in: roster).map { $0.withText { Array($0) } },
                 as: RoomHandoffSnapshot.presenceKey(membershipID))
         }
         handoffProgress.waiting = []

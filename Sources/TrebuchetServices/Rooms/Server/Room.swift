@@ -150,11 +150,11 @@ distributed actor Room {
     /// Changes parts of the caller's presence with a merge patch (RFC 7396).
     distributed func patchPresence(_ patch: EncodedJSON) throws(RoomError) {
         let membershipID = try callerMembershipID(consuming: .presenceUpdates)
-        let before = presenceBatch.newestPresence(of: membershipID, in: roster) ?? .object([:])
+        let before = presenceBatch.newestPresence(of: membershipID, in: roster) ?? StoredJSON(JSONObject())
         try consumeUpdates(of: before.byteCount)
         let presence = before.merging(try value(patch))
         try check(presence.byteCount)
-        if case .object(let members) = presence { try checkMembers(members.withText(CanonicalJSON.memberCount)) }
+        try checkMembers(presence.withText(CanonicalJSON.memberCount))
         try presenceBatch.check(presence, of: membershipID)
         publishPresence(presence, of: membershipID)
     }
@@ -211,7 +211,7 @@ distributed actor Room {
                 membershipID: member.membershipID, principal: member.principal,
                 host: member.client?.connection.remoteAddress?.host,
                 isConnected: member.client != nil,
-                presence: presenceBatch.newestPresence(of: member.membershipID, in: roster))
+                storedPresence: presenceBatch.newestPresence(of: member.membershipID, in: roster))
         }.sorted { $0.membershipID.precedesInBytes($1.membershipID) }
     }
 
@@ -254,14 +254,14 @@ distributed actor Room {
     }
 
     /// The size first: larger values are not decoded. The canonical text counts too: `1e15` has 16 digits.
-    private func value(_ encoded: EncodedJSON) throws(RoomError) -> JSONValue {
+    private func value(_ encoded: EncodedJSON) throws(RoomError) -> StoredJSON {
         try check(encoded.byteCount)
         let (depth, members) = encoded.nesting
         guard depth <= RoomLimits.maximumDepth else { throw .tooDeep(limit: RoomLimits.maximumDepth) }
         try checkMembers(members)
-        let value: JSONValue
+        let value: StoredJSON
         do {
-            value = try encoded.value()
+            value = try StoredJSON(json: encoded.bytes)
         } catch {
             throw .invalidValue("\(error)")
         }
@@ -281,7 +281,7 @@ distributed actor Room {
     }
 
     /// Sends the presence at once, or together with other changes of the interval.
-    func publishPresence(_ presence: JSONValue?, of membershipID: String) {
+    func publishPresence(_ presence: StoredJSON?, of membershipID: String) {
         presenceBatch.setPresence(presence, of: membershipID, principal: membership.principal(of: membershipID))
         if handoffState != nil { schedulePresenceRecord(of: membershipID) }
         guard let wait = presenceBatch.timeToWait(at: MonotonicClock.now) else { return }
