@@ -1,4 +1,5 @@
 import Relays
+import TestSupport
 import Testing
 import Trebuchet
 import TrebuchetTesting
@@ -330,5 +331,42 @@ import TrebuchetTesting
             }
             await client.close()
         }
+    }
+
+    @Test(
+        "a code of a wrong form is no guess, and costs no try",
+        arguments: ["", "12345", "1234567", "abcdef", "12 34 5", "１２３４５", String(repeating: "1", count: 100)])
+    func malformedCode(text: String) async throws {
+        let mailbox = Journal()
+        let accounts = try await Accounts(
+            store: MemoryStore(), mailer: ClosureMailer { code, _ in mailbox.record(code) }, now: { 1_800_000_000_000 })
+        let connection = CallerConnection(principal: nil, remoteAddress: nil)
+        await #expect(throws: AuthError.noCode) {
+            try await accounts.verifyMagicCode(email: "ada@b.c", code: text, on: connection)
+        }
+        _ = try await accounts.sendMagicCode(to: "ada@b.c", for: connection)
+        for _ in 0..<6 {
+            await #expect(throws: AuthError.wrongCode(triesLeft: 5)) {
+                try await accounts.verifyMagicCode(email: "ada@b.c", code: text, on: connection)
+            }
+        }
+        let code = try #require(mailbox.entries.first)
+        _ = try await accounts.verifyMagicCode(
+            email: "ada@b.c", code: " \(code.prefix(3)) \(code.suffix(3))\n", on: connection)
+    }
+
+    @Test(
+        "an address with a line end is refused, and takes nothing from a rate",
+        arguments: ["\n", "\r\n", "\r", "\u{2028}"])
+    func addressWithLineEnd(end: String) async throws {
+        let accounts = try await Accounts(
+            store: MemoryStore(), mailer: ClosureMailer { _, _ in }, now: { 1_800_000_000_000 })
+        let connection = CallerConnection(principal: nil, remoteAddress: nil)
+        for text in ["ada@b.c" + end, end + "ada@b.c", "ada@b.c" + end + "Bcc: eve@b.c"] {
+            await #expect(throws: AuthError.invalidAddress) {
+                try await accounts.sendMagicCode(to: text, for: connection)
+            }
+        }
+        for _ in 0..<5 { _ = try await accounts.sendMagicCode(to: "ada@b.c", for: connection) }
     }
 }

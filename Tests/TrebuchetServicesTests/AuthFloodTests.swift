@@ -106,6 +106,68 @@ import Trebuchet
         #expect(try await accounts.verifyMagicCode(email: "ada@b.c", code: code, on: owner).user.email == "ada@b.c")
     }
 
+    @Test("the codes of many networks do not take the place of a pending one, and are refused until one expires")
+    func codesOfManyNetworks() async throws {
+        let time = VirtualTime()
+        let sent = Journal()
+        let accounts = try await accounts(AuthLimits(), time, mailer: ClosureMailer { code, _ in sent.record(code) })
+        let owner = connection(Self.owner)
+        _ = try await accounts.sendMagicCode(to: "ada@b.c", for: owner)
+        let code = try #require(sent.entries.first)
+        var refused = 0
+        for number in 0..<10_900 {
+            let network = "2001:\(String(number / 0xFFF + 1, radix: 16)):\(String(number % 0xFFF + 1, radix: 16))::1"
+            do throws(AuthError) {
+                _ = try await accounts.sendMagicCode(to: "eve\(number)@b.c", for: connection(network))
+            } catch {
+                if case .rateLimited = error { refused += 1 }
+            }
+        }
+        #expect(refused == 901, "10,000 codes may be pending")
+        // A refused request takes nothing from the rates of its address.
+        let late = connection("192.0.2.77")
+        for _ in 0..<20 {
+            #expect(await succeeds { _ = try await accounts.sendMagicCode(to: "bob@b.c", for: late) } == false)
+        }
+        #expect(try await accounts.verifyMagicCode(email: "ada@b.c", code: code, on: owner).user.email == "ada@b.c")
+        time.advance(by: .seconds(600))
+        for _ in 0..<5 { _ = try await accounts.sendMagicCode(to: "bob@b.c", for: late) }
+    }
+
+    @Test("a sign-in waits for one call of a host with many, and not for all of them")
+    func turns() async throws {
+        let part = StateRelay<PartState>(.working)
+        var limits = AuthLimits()
+        limits.attemptsPerHost = RateLimit(callsPerSecond: 1_000, burst: 1_000)
+        let accounts = try await Accounts(
+            store: TestStore(memory: MemoryStore(), part: part), mailer: ClosureMailer { _, _ in }, limits: limits,
+            now: { 1_800_000_000_000 })
+        part.update(.paused)
+        let (flood, owner) = (connection(host(1)), connection(Self.owner))
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            for _ in 0..<400 {
+                group.addTask {
+                    _ = try await accounts.signInAsGuest(on: flood)
+                    return false
+                }
+            }
+            #expect(await eventually { await accounts.waitingCallCount == 399 })
+            group.addTask {
+                _ = try await accounts.signInAsGuest(on: owner)
+                return true
+            }
+            #expect(await eventually { await accounts.waitingCallCount == 400 })
+            part.update(.working)
+            var before = 0
+            for try await isOwner in group {
+                if isOwner { break }
+                before += 1
+            }
+            #expect(before < 200, "\(before) calls of the flood were first")
+            try await group.waitForAll()
+        }
+    }
+
     @Test("a network creates a limited number of guests, also over weeks")
     func guestsOfNetwork() async throws {
         let time = VirtualTime()

@@ -116,24 +116,25 @@ import Trebuchet
 
     @Test("a fair table keeps the entries of other owners, whoever fills it", arguments: [1, 16, 100, 1_000])
     func fairness(capacity: Int) {
-        var table = FairEvictionTable<Int, Int, Int>(capacity: capacity)
+        var table = FairTable<Int, Int, Int>(capacity: capacity)
         // One entry for each of a few owners, then a flood of one owner.
         let few = min(5, capacity / 2)
         for owner in 0..<few { table.insert(owner, for: owner, of: owner) }
         var gone: Set<Int> = []
         for number in 0..<(3 * capacity) {
-            for (key, _) in table.insert(number, for: 1_000_000 + number, of: -1) { gone.insert(key) }
+            if let (key, _) = table.insert(number, for: 1_000_000 + number, of: 999).evicted { gone.insert(key) }
             #expect(table.count <= capacity)
         }
         for owner in 0..<few { #expect(table[owner] == owner) }
         #expect(table[1_000_000 + 3 * capacity - 1] != nil)
         #expect(gone.count + table.count == few + 3 * capacity, "each evicted entry was reported")
         #expect(gone.allSatisfy { table[$0] == nil })
+        #expect(table.oldest?.value == (few > 0 ? 0 : 2))
     }
 
     @Test("a network with many hosts evicts its own entries, each host keeping its newest")
     func hostsOfNetwork() {
-        var table = FairEvictionTable<Int, Int, Int>(capacity: 15)
+        var table = FairTable<Int, Int, Int>(capacity: 15)
         for owner in 1...5 { table.insert(owner, for: owner, of: owner) }
         for round in 0..<3 {
             for host in 1_000..<1_008 { table.insert(host, for: host * 10 + round, of: host) }
@@ -141,16 +142,49 @@ import Trebuchet
         for owner in 1...5 { #expect(table[owner] == owner) }
         #expect(table.count == 15)
         for host in 1_000..<1_008 { #expect(table[host * 10 + 2] == host) }
+        // Another network gets the place of one of them.
+        #expect(table.insert(6, for: 6, of: 6).evicted != nil)
+        #expect(table.count == 15 && (1_000..<1_008).count { table[$0 * 10 + 2] != nil } == 8)
     }
 
-    @Test("a flood of owners evicts its own oldest entries")
+    @Test("a flood of owners takes no place of the entries that are there, and is refused")
     func manyOwners() {
-        var table = FairEvictionTable<Int, Int, Int>(capacity: 32)
-        for number in 0..<100 { table.insert(number, for: number, of: number) }
-        #expect(table.count <= 32 && table[99] == 99 && table[0] == nil)
-        table.removeAll { $0 % 2 == 0 }
-        #expect(table[99] == 99 && table[98] == nil)
-        #expect(table.remove(99) == 99 && table.remove(99) == nil)
+        var table = FairTable<Int, Int, Int>(capacity: 32)
+        for number in 0..<100 {
+            #expect(table.hasRoom(for: number, of: number) == (number < 32))
+            #expect(table.insert(number, for: number, of: number).isInserted == (number < 32))
+        }
+        #expect(table.count == 32 && table[0] == 0 && table[31] == 31 && table[32] == nil)
+        // An owner may replace its own.
+        #expect(table.hasRoom(for: 1_000_000, of: 7) && table.hasRoom(for: 7, of: 7))
+        let replaced = table.insert(8, for: 1_000_000, of: 7)
+        #expect(replaced.isInserted && replaced.evicted?.key == 7 && table.count == 32)
+        #expect(table.remove(31) == 31 && table.remove(31) == nil)
+        #expect(table.insert(99, for: 99, of: 99).isInserted && table[99] == 99)
+    }
+
+    @Test("a network keeps its guaranteed entries in a large table, and loses more to networks with fewer")
+    func guaranteed() {
+        var table = FairTable<Int, Int, Int>(capacity: 4_096)
+        for key in 0..<10 { table.insert(key, for: key, of: 1) }
+        var refused = 0
+        for owner in 1_000..<6_000 {
+            let key = 10 + owner
+            if !table.insert(key, for: key, of: owner * 1_000).isInserted { refused += 1 }
+        }
+        #expect((0..<10).filter { table[$0] != nil } == [6, 7, 8, 9])
+        #expect(table.count == 4_096 && refused == 5_000 - 4_092)
+    }
+
+    @Test("removed entries take no memory, however often one is replaced")
+    func replaced() {
+        var table = FairTable<Int, Int, Int>(capacity: 4)
+        for number in 0..<10_000 {
+            table.insert(number, for: number % 2, of: 1)
+            if number % 3 == 0 { table.remove(0) }
+        }
+        #expect(table.count <= 2)
+        #expect(table.oldest.map { $0.value >= 9_997 } == true)
     }
 
     @Test("a request refused by one rate consumes nothing of the others")

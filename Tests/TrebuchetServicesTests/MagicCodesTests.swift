@@ -46,6 +46,13 @@ import Trebuchet
             (.send(1, to: "a"), good), (.wait(9 * minute), good), (.send(2, to: "b"), good), (.wait(minute), good),
             (.send(3, to: "c"), good), (.use(2, for: "b"), good), (.use(3, for: "c"), good),
         ],
+        // Another host does not get the place of a host's only code, and is refused until one expires.
+        [
+            (.send(1, to: "a", from: 1), good), (.wait(minute), good), (.send(2, to: "b", from: 2), good),
+            (.send(3, to: "c", from: 3), "full 540000"), (.send(4, to: "c", from: 4), "full 540000"),
+            (.send(5, to: "b", from: 2), good), (.wait(9 * minute), good), (.send(6, to: "c", from: 3), good),
+            (.use(5, for: "b", from: 2), good), (.use(6, for: "c", from: 3), good),
+        ],
         // The owner with the most codes loses the oldest one.
         [
             (.send(1, to: "a", from: 1), good), (.send(2, to: "b", from: 2), good),
@@ -90,7 +97,8 @@ import Trebuchet
             var actual = Self.good
             do throws(AuthError) {
                 switch step {
-                case .send(let code, let address, let host): codes.addCode([code], for: address, from: host, at: now)
+                case .send(let code, let address, let host):
+                    try codes.addCode([code], for: address, from: host, at: now)
                 case .use(let code, let address, let host):
                     try codes.consumeCode([code], for: address, from: host, at: now)
                 case .wait(let time): now += time
@@ -98,6 +106,7 @@ import Trebuchet
             } catch {
                 switch error {
                 case .wrongCode(let left): actual = "wrong \(left)"
+                case .rateLimited(let wait): actual = "full \(wait)"
                 default: actual = error == .noCode ? "noCode" : "\(error)"
                 }
             }
@@ -108,11 +117,11 @@ import Trebuchet
     @Test("an unsent code is withdrawn, but not its replacement")
     func takenBack() throws {
         var codes = MagicCodes<Int>(AuthLimits())
-        codes.addCode([1], for: "a", from: 1, at: 0)
-        codes.addCode([2], for: "a", from: 1, at: 0)
+        try codes.addCode([1], for: "a", from: 1, at: 0)
+        try codes.addCode([2], for: "a", from: 1, at: 0)
         codes.remove([1], for: "a", from: 1)
         try codes.consumeCode([2], for: "a", from: 1, at: 0)
-        codes.addCode([3], for: "a", from: 1, at: 0)
+        try codes.addCode([3], for: "a", from: 1, at: 0)
         codes.remove([3], for: "a", from: 1)
         #expect(throws: AuthError.noCode) { try codes.consumeCode([3], for: "a", from: 1, at: 0) }
     }

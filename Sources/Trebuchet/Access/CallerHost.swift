@@ -5,7 +5,7 @@ internal import WebSockets
 package struct CallerHost: Hashable, Sendable {
     private let key: AddressKey
 
-    fileprivate init(_ key: AddressKey) { self.key = key }
+    init(_ key: AddressKey) { self.key = key }
 
     /// A number that is equal in every process for the same host.
     package var number: UInt64 { key.number }

@@ -1,3 +1,4 @@
+package import Bytes
 internal import Distributed
 internal import Synchronization
 internal import TrebuchetActors
@@ -44,6 +45,9 @@ extension TrebuchetServer {
     ) {
         for shard in shards { shard.reactor.run { shard.helpers.addOwner(prefix, owner) } }
     }
+
+    /// The budget of `ServerLimits.bufferedBytes`, in which services count the memory that they hold for clients.
+    package var memoryBudget: MemoryBudget { context.memory }
 
     /// Writes a line to the server log.
     package func log(_ line: String, _ level: ServerEvent.Level = .notice) { context.logAt(level, line) }

@@ -71,7 +71,9 @@ struct AdminCommandHandler: Sendable {
                 throw CommandRejected("room '\(room)' does not exist")
             }
             return .members(
-                page(of: members, after, try checked(limit), { $0.presence?.byteCount ?? 0 }, by: { $0.membershipID }))
+                page(
+                    of: members, after, try checked(limit), { $0.storedPresence?.byteCount ?? 0 }, by: { $0.membershipID })
+            )
         case .kick(let membershipID, let room, let seconds):
             let host = try hosted(rooms, RoomHost.name)
             guard (0...86_400).contains(seconds) else {

@@ -7,6 +7,9 @@ struct QuotaHolder: Hashable, Sendable {
     /// Nil for a loopback caller.
     var host: CallerHost?
 
+    /// A loopback caller that is not signed in: nothing counts for it.
+    static let anonymous = QuotaHolder(principal: nil, host: nil)
+
     init(principal: String?, host: CallerHost?) {
         self.principal = principal.map { ByteText($0) }
         self.host = host

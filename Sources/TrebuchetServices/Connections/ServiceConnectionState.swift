@@ -11,6 +11,8 @@ final class ServiceConnectionState<Followed: AnyObject & Sendable, Rate: Hashabl
 
     private struct Usage {
         var uses = 0
+        /// The stored bytes that count for the connection.
+        var storedBytes = 0
         /// Actors to notify when the connection's principal or roles change. Freed actors are removed when the number exceeds
         /// `maximumObserved`.
         var registeredActors: [ObjectIdentifier: Weak] = [:]
@@ -62,6 +64,19 @@ final class ServiceConnectionState<Followed: AnyObject & Sendable, Rate: Hashabl
     }
 
     func releaseUse() { usage.withLock { $0.uses -= 1 } }
+
+    /// Counts a change of the bytes that are stored for the connection; returns false, and counts nothing, when it grows above
+    /// the limit.
+    func countStoredBytes(_ change: Int, limit: Int = .max) -> Bool {
+        usage.withLock { usage in
+            guard change <= 0 || usage.storedBytes + change <= limit else { return false }
+            usage.storedBytes += change
+            return true
+        }
+    }
+
+    /// The bytes that are stored for the connection.
+    var storedBytes: Int { usage.withLock { $0.storedBytes } }
 
     /// Registers an actor to notify when the connection's principal or its roles change.
     func registerActor(_ actor: Followed) {

@@ -24,8 +24,12 @@ public enum RoomError: Error, Codable, Sendable, Hashable {
     case tooManyRooms(limit: Int)
     /// The server has the maximum number of rooms.
     case serverFull(limit: Int)
-    /// The presences of all members together have the maximum number of bytes.
+    /// The presences of all members of the room together, of the principal or of the host have the maximum number of bytes.
     case roomTooLarge(limit: Int)
+    /// The presences and stored events of the connection, its principal or its host have the maximum number of bytes.
+    case tooManyBytes(limit: Int)
+    /// The presences and stored events of all rooms, or the buffered memory of the server, have the maximum number of bytes.
+    case memoryFull(limit: Int)
     /// The principal or the host has the maximum number of memberships in the room.
     case tooManySessions(limit: Int)
     /// A presence or an event nests arrays and objects too deeply.
@@ -40,7 +44,7 @@ public enum RoomError: Error, Codable, Sendable, Hashable {
     case presenceTooLarge(bytes: Int, limit: Int)
     /// The event has more bytes of JSON than `RoomLimits.payloadBytes`.
     case payloadTooLarge(bytes: Int, limit: Int)
-    /// The connection exceeds its rate of joins, presence updates or publishes.
+    /// The connection exceeds its rate of joins, presence updates or publishes, or the host its rate of activations.
     case rateLimited(retryAfterMilliseconds: Int)
     /// The maximum number of events already waits to be sent.
     case tooManyWaiting(limit: Int)
@@ -64,7 +68,7 @@ extension RoomError {
     /// True when the room accepts the member but not its presence.
     var isAboutPresence: Bool {
         switch self {
-        case .presenceTooLarge, .roomTooLarge, .tooDeep, .invalidValue: true
+        case .presenceTooLarge, .roomTooLarge, .tooManyBytes, .memoryFull, .tooDeep, .invalidValue: true
         default: false
         }
     }
@@ -86,7 +90,12 @@ extension RoomError: CustomStringConvertible {
         case .roomFull(let limit): "the room has reached its limit of \(limit) members"
         case .tooManyRooms(let limit): "you have reached the limit of \(limit) rooms; leave one first"
         case .serverFull(let limit): "the server has reached its limit of \(limit) rooms"
-        case .roomTooLarge(let limit): "the presence of the members of the room has reached its limit of \(limit) bytes"
+        case .roomTooLarge(let limit):
+            "the presence of the members of the room, or of your user or host, has reached its limit of \(limit) bytes"
+        case .tooManyBytes(let limit):
+            "the limit of \(limit) bytes for the presences and events of a connection, user or host is reached"
+        case .memoryFull(let limit):
+            "the rooms of the server have reached their limit of \(limit) bytes; try again later"
         case .tooManySessions(let limit): "the limit of \(limit) memberships per user or host in the room is reached"
         case .tooDeep(let limit): "arrays and objects may be nested at most \(limit) deep"
         case .invalidValue(let reason): "the value cannot be stored: \(reason)"

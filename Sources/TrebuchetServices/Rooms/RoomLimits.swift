@@ -28,6 +28,22 @@ public struct RoomLimits: Sendable {
     /// Bytes of the presences of all members of one room, each counted with 256 more. A join or a presence above the limit is
     /// refused with `roomTooLarge`. Default 4 MiB: a joining client gets the roster as one message.
     public var rosterBytes = 4 << 20
+    /// Bytes of the presences of one principal in a room, counted as `rosterBytes`. Default 1 MiB.
+    public var rosterBytesPerPrincipal = 1 << 20
+    /// Bytes of the presences of one host, an IPv4 address or a /64 network of IPv6, in a room; loopback callers do not count.
+    /// Default 1 MiB.
+    public var rosterBytesPerHost = 1 << 20
+    /// Bytes of the presences and stored events of all rooms, each counted with 256 more. They also count towards
+    /// `ServerLimits.bufferedBytes`. Above either limit, presences and events are refused with `memoryFull`. Default 256 MiB.
+    public var storedBytes = 256 << 20
+    /// Bytes of the presences and stored events of one connection, over all rooms; more are refused with `tooManyBytes`.
+    /// Default 16 MiB.
+    public var storedBytesPerConnection = 16 << 20
+    /// Bytes of the presences and stored events of one principal, over all rooms. Default 64 MiB.
+    public var storedBytesPerPrincipal = 64 << 20
+    /// Bytes of the presences and stored events of one host, an IPv4 address or a /64 network of IPv6, over all rooms; loopback
+    /// callers do not count. Default 64 MiB.
+    public var storedBytesPerHost = 64 << 20
     /// The minimum time between two messages with presence changes to a member; changes within that time are sent together.
     /// Default 50 ms.
     public var presenceInterval = Duration.milliseconds(50)
@@ -47,6 +63,9 @@ public struct RoomLimits: Sendable {
     /// Publishes of one connection, over all rooms. Default 50 a second, 100 at once.
     public var publishes = RateLimit(callsPerSecond: 50, burst: 100)
 
+    /// Activations of rooms by calls that join none, from one host or loopback connection. Default 20 a second, 200 at once.
+    public var activations = RateLimit(callsPerSecond: 20, burst: 200)
+
     /// The maximum nesting depth of a presence or an event. Clients receive them inside other values, in messages of at most 64
     /// levels.
     static let maximumDepth = JSONValue.maximumDepth
@@ -54,8 +73,10 @@ public struct RoomLimits: Sendable {
     static let maximumPresenceMembers = 4_096
     /// The bytes of a presence that count as one more update.
     static let bytesPerUpdate = 8 << 10
-    /// The bytes that each member counts in addition to its presence.
+    /// The bytes that each member counts in addition to its presence, and each stored event in addition to its payload and topic.
     static let memberOverhead = 256
+    /// Hosts and connections whose activations are counted.
+    static let activationEntries = 10_000
 
     /// The maximum number of bytes of a presence or an event in a room that writes notes for its next owner.
     static let maximumRecordedEntries = 512 << 10

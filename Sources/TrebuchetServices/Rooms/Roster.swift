@@ -14,14 +14,14 @@ struct Roster: Sendable, Equatable {
         let id: String
         /// The principal that is signed in over the member's connection, or nil.
         let principal: String?
-        var data: JSONValue
+        var data: StoredJSON
     }
 
     private var byNumber: [Int: Member] = [:]
     private var numbers: [String: Int] = [:]
     private var lastNumber = 0
     /// For members that have changed since the last update: the presence that the observers have, or nil for a new member.
-    private var sent: [Int: JSONValue?] = [:]
+    private var sent: [Int: StoredJSON?] = [:]
 
     static func == (one: Self, other: Self) -> Bool { one.byNumber == other.byNumber }
 
@@ -29,17 +29,17 @@ struct Roster: Sendable, Equatable {
     var members: [Member] { byNumber.sorted { $0.key < $1.key }.map(\.value) }
 
     /// The presence of a membership, or nil.
-    subscript(membershipID: String) -> JSONValue? { numbers[membershipID].flatMap { byNumber[$0]?.data } }
+    subscript(membershipID: String) -> StoredJSON? { numbers[membershipID].flatMap { byNumber[$0]?.data } }
 
     /// Returns whether setting this presence would change nothing.
-    func hasPresence(_ data: JSONValue?, of membershipID: String, _ principal: String?) -> Bool {
+    func hasPresence(_ data: StoredJSON?, of membershipID: String, _ principal: String?) -> Bool {
         let member = numbers[membershipID].flatMap { byNumber[$0] }
         return member?.data == data
             && (data == nil || member?.principal.map { ByteText($0) } == principal.map { ByteText($0) })
     }
 
     /// Sets the presence of a membership; nil removes it.
-    mutating func set(_ data: JSONValue?, of membershipID: String, principal: String? = nil) {
+    mutating func set(_ data: StoredJSON?, of membershipID: String, principal: String? = nil) {
         let known = numbers[membershipID]
         guard let data else {
             guard let known else { return }
@@ -107,10 +107,11 @@ extension Roster: DeltaState {
             return
         }
         guard path[2] == "data", byNumber[number] != nil else { throw operation.error("the path does not exist") }
-        let value = operation.kind == .remove ? nil : try operation.value(as: JSONValue.self)
-        guard byNumber[number]?.data.set(value, at: path[3...]) == true else {
+        let value = operation.kind == .remove ? nil : try operation.value(as: StoredJSON.self)
+        guard let data = byNumber[number]?.data.setting(value, at: path[3...]) else {
             throw operation.error("the path does not exist")
         }
+        byNumber[number]?.data = data
     }
 }
 
@@ -121,9 +122,9 @@ extension StateChanges {
     private static let smallestCut = 4 << 10
 
     /// Adds the operations that turn `before` into `after`: changed members of objects, or the whole when that is shorter.
-    fileprivate mutating func change(_ before: JSONValue, to after: JSONValue, at path: [String]) {
+    fileprivate mutating func change(_ before: StoredJSON, to after: StoredJSON, at path: [String]) {
         guard before != after else { return }
-        guard case .object(let old) = before, case .object(let new) = after else { return replace(after, atPath: path) }
+        guard let old = before.object, let new = after.object else { return replace(after, atPath: path) }
         var parts: [(path: [String], isNew: Bool, value: EncodedJSON?)] = []
         var room = max(Self.smallestCut, after.byteCount)
         let fits = old.eachDifference(to: new) { names, old, new in
@@ -161,31 +162,14 @@ extension StateChanges {
     }
 }
 
-extension JSONValue {
-    /// Sets or removes the value at a path within objects; returns false when the path does not exist.
-    fileprivate mutating func set(_ value: JSONValue?, at path: ArraySlice<String>) -> Bool {
-        guard !path.isEmpty else {
-            guard let value else { return false }
-            self = value
-            return true
-        }
-        guard case .object(let members) = self else { return false }
-        var text = ByteBuffer()
-        value?.write(json: &text)
-        guard let changed = members.setting(value == nil ? nil : text.bytes, at: path) else { return false }
-        self = .object(changed)
-        return true
-    }
-}
-
 extension Roster.Member: DirectJSON {
     init(json: inout JSONCursor, depth: Int) throws {
-        var (id, principal, data): (String?, String?, JSONValue?)
+        var (id, principal, data): (String?, String?, StoredJSON?)
         try json.eachMember(depth: depth) { json, name in
             switch name {
             case "id": id = try JSONValue(json: &json, depth: depth + 1).text
             case "principal": principal = try JSONValue(json: &json, depth: depth + 1).text
-            case "data": data = try JSONValue(json: &json, depth: depth + 1)
+            case "data": data = try StoredJSON(json: &json, depth: depth + 1)
             default: _ = try json.value(depth: depth + 1)
             }
         }

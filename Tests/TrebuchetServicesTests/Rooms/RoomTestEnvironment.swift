@@ -112,6 +112,15 @@ struct RoomTestEnvironment {
     }
 }
 
+/// Values as literals of tests.
+extension StoredJSON {
+    static let null = StoredJSON(.null)
+    static func integer(_ value: Int64) -> StoredJSON { StoredJSON(.integer(value)) }
+    static func string(_ text: String) -> StoredJSON { StoredJSON(.string(text)) }
+    static func array(_ elements: [JSONValue]) -> StoredJSON { StoredJSON(.array(elements)) }
+    static func object(_ members: JSONObject) -> StoredJSON { StoredJSON(members) }
+}
+
 /// Calls that bypass the client's logic.
 extension Room {
     nonisolated func join(presence: JSONValue, token: String?, attempt: String?) async throws -> RoomTicket {

@@ -33,7 +33,7 @@ import TrebuchetTesting
             try await ada.update { $0.isTyping = false }
             await wait(for: bob) { $0.peers.first?.data.isTyping == false }
             let shown = try await environment.roster().members.map(\.data)
-            #expect(try shown.map { try $0.decode(ChatPresence.self) }.contains(ChatPresence(name: "Ada")))
+            #expect(try shown.map { try $0.value.decode(ChatPresence.self) }.contains(ChatPresence(name: "Ada")))
         }
     }
 

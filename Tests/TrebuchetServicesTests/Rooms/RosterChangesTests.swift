@@ -84,10 +84,10 @@ import TrebuchetWire
         ])
     func parts(before: String, after: String, change: String) throws {
         var roster = Roster()
-        roster.set(try JSONValue(json: Array(before.utf8)), of: "a")
+        roster.set(try StoredJSON(json: Array(before.utf8)), of: "a")
         var observer = try Roster(json: roster.json())
         _ = roster.takeChanges()
-        roster.set(try JSONValue(json: Array(after.utf8)), of: "a")
+        roster.set(try StoredJSON(json: Array(after.utf8)), of: "a")
         #expect(try patch(&roster) == change)
         try Array(change.utf8).withUnsafeBytes { try observer.apply(StateChanges(patch: $0)) }
         #expect(observer == roster)
@@ -155,7 +155,7 @@ import TrebuchetWire
     @Test("all presences together are limited, a member counts 256 bytes more, and a smaller presence is never refused")
     func bounds() throws {
         var batch = PresenceBatch(limit: 1_000, interval: 50)
-        func text(_ bytes: Int) -> JSONValue { .string(String(repeating: "x", count: bytes - 2)) }
+        func text(_ bytes: Int) -> StoredJSON { .string(String(repeating: "x", count: bytes - 2)) }
         batch.setPresence(text(244), of: "a", principal: nil)
         try batch.check(text(244), of: nil)
         #expect(throws: RoomError.roomTooLarge(limit: 1_000)) { try batch.check(text(245), of: nil) }
@@ -197,7 +197,7 @@ import TrebuchetWire
 
     @Test("a sent change is no longer than the presence, however deeply that is nested")
     func nested() throws {
-        func presence(_ value: Int) throws -> JSONValue {
+        func presence(_ value: Int) throws -> StoredJSON {
             .object([
                 String(repeating: "x", count: 20_000): .object(
                     JSONObject((0..<2_000).map { (key: "\($0)", value: .integer(Int64(value))) }))

@@ -1,12 +1,13 @@
 import Bytes
 import Deltas
 import Testing
+import Trebuchet
 import TrebuchetWire
 
 @testable import TrebuchetServices
 
 @Suite struct RosterTests {
-    private func json(_ text: String) throws -> JSONValue { try JSONValue(json: Array(text.utf8)) }
+    private func json(_ text: String) throws -> StoredJSON { try StoredJSON(json: Array(text.utf8)) }
 
     private func patch(_ changes: StateChanges?) throws -> String {
         var buffer = ByteBuffer()
@@ -129,5 +130,27 @@ import TrebuchetWire
         #expect(waits == [40, nil, 40], "only the first caller after a change has to wait")
         hasChanges.append(batch.hasChanges(to: roster, at: 1_100))
         #expect(hasChanges == [true, false, true], "in the end the member's user has changed")
+    }
+
+    @Test("a principal and a host have a part of the bytes of a roster, and leave the rest to others")
+    func quotas() throws {
+        var batch = PresenceBatch(limit: 4_000, interval: 50, perPrincipal: 1_000, perHost: 2_000)
+        let presence = StoredJSON.string(String(repeating: "x", count: 742))
+        #expect(PresenceBatch.size(presence) == 1_000)
+        let host = CallerHost(address: "192.0.2.1")
+        let (ada, bob) = (QuotaHolder(principal: "ada", host: host), QuotaHolder(principal: "bob", host: host))
+        try batch.check(presence, of: nil, for: ada)
+        batch.setPresence(presence, of: "1", principal: "ada", for: ada)
+        #expect(throws: RoomError.roomTooLarge(limit: 1_000)) { try batch.check(.null, of: nil, for: ada) }
+        try batch.check(presence, of: "1", for: ada)
+        batch.setPresence(presence, of: "2", principal: "bob", for: bob)
+        let third = QuotaHolder(principal: nil, host: host)
+        #expect(throws: RoomError.roomTooLarge(limit: 2_000)) { try batch.check(.null, of: nil, for: third) }
+        try batch.check(presence, of: nil, for: QuotaHolder(principal: "eve", host: CallerHost(address: "192.0.2.2")))
+        // A member that becomes another user's takes its bytes along.
+        batch.setPresence(presence, of: "2", principal: nil, for: .anonymous)
+        try batch.check(presence, of: nil, for: third)
+        batch.setPresence(nil, of: "1", principal: nil, for: ada)
+        try batch.check(presence, of: nil, for: ada)
     }
 }

@@ -147,4 +147,16 @@ import Testing
         append(&none, .null)
         #expect(none.events.map(\.number) == [2])
     }
+
+    @Test("the number of events that an event drops is known before", arguments: [1, 30, 99, 100, 101, 500])
+    func dropped(bytes: Int) {
+        var history = EventHistory(maximumEvents: 4, maximumBytes: 100)
+        let payload = EncodedJSON(.string(String(repeating: "x", count: max(0, bytes - 2))))
+        for _ in 0..<10 {
+            let count = history.events.count
+            let dropped = history.droppedCount(appending: payload.byteCount)
+            _ = history.append(topic: "t", peer: "p", payload: payload)
+            #expect(history.events.count == count + 1 - dropped)
+        }
+    }
 }

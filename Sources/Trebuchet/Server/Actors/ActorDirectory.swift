@@ -176,7 +176,8 @@ final class ActorDirectory: ActorHost, Sendable {
     func activate(
         _ name: ActorName, for scopes: QuotaScopes?, on reactor: Reactor? = nil
     ) throws(TrebuchetError) -> Task<ActorRecord, any Error>? {
-        try contents.withLock { contents throws(TrebuchetError) in
+        let origin = scopes.flatMap { ActivationOrigin($0) }
+        return try contents.withLock { contents throws(TrebuchetError) in
             if let running = contents.activating[name] { return running }
             // Another reactor may have requested it since the caller's lookup, and the activation is complete.
             if let record = contents.records[name] { return Task { record } }
@@ -197,7 +198,9 @@ final class ActorDirectory: ActorHost, Sendable {
             let task = Task {
                 await deactivating?.value
                 return try await TrebuchetActorSystem.withLoop(reactor) {
-                    try await self.make(name, registration, reservation)
+                    try await ActivationOrigin.$current.withValue(origin) {
+                        try await self.make(name, registration, reservation)
+                    }
                 }
             }
             contents.activating[name] = task

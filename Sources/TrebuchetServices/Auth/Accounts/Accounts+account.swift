@@ -23,7 +23,7 @@ extension Accounts {
         return try await loggingRefusals("the address \(address.text)", connection) { () throws(AuthError) in
             let caller = try await present(on: connection)
             try await useCode(code, for: address, .address(account: caller.id), on: connection)
-            let (user, before) = try await inTurn { transaction throws(AuthError) in
+            let (user, before) = try await inTurn(of: connection) { transaction throws(AuthError) in
                 let present = try await present(on: connection, in: transaction)
                 guard present.id == caller.id else { throw .notSignedIn }
                 if let owner = try await transaction.owner(ofAddress: address.text), owner != present.id {
@@ -99,7 +99,7 @@ extension Accounts {
     func delete(
         _ id: String, because end: SessionEndReason, leaving connection: CallerConnection? = nil
     ) async throws(AuthError) -> Bool {
-        try await inTurn { transaction throws(AuthError) in
+        try await inTurn(of: connection) { transaction throws(AuthError) in
             guard let account = try await transaction.account(id) else { return false }
             var changes = AccountRecords.Changes()
             for session in account.sessions { changes.endSession(session, because: end) }

@@ -38,7 +38,7 @@ extension Accounts {
     ///
     /// - Returns: nil when there is no such account; else whether the roles have changed.
     func setRole(_ role: String, of name: String, isGranted: Bool) async throws(AuthError) -> Bool? {
-        try await inTurn { turn throws(AuthError) in
+        try await inTurn(of: nil) { turn throws(AuthError) in
             guard let id = try await id(of: name), var account = try await turn.account(id) else { return nil }
             var roles = Set(account.roles ?? [])
             let isChanged = isGranted ? roles.insert(role).inserted : roles.remove(role) != nil
@@ -68,7 +68,7 @@ extension Accounts {
 
     /// Ends a session; returns false when there is none of the name.
     func endSession(_ session: String) async throws(AuthError) -> Bool {
-        try await inTurn { turn throws(AuthError) in
+        try await inTurn(of: nil) { turn throws(AuthError) in
             guard let family = try await turn.family(session) else { return false }
             try await endSessions([session], of: family.account, because: .administrator, in: turn)
             return true

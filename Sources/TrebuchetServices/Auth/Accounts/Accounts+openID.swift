@@ -15,7 +15,7 @@ extension Accounts {
             guard let keys = providers[ByteText(name)] else { throw .unknownProvider }
             let identity = try await keys.identity(of: idToken, nonce: nonce)
             try await makeRoom()
-            return try await inTurn { transaction throws(AuthError) in
+            return try await inTurn(of: connection) { transaction throws(AuthError) in
                 try await signIn(identity, linking: keys.provider.linksAccountsByEmail, on: connection, in: transaction)
             }
         }

@@ -14,7 +14,7 @@ extension Accounts {
             try await consumeRate(.renewal, connection)
             guard let token = RefreshToken(text) else { throw .sessionEnded() }
             let successor = token.successor(key: refreshKey)
-            return try await inTurn { transaction throws(AuthError) in
+            return try await inTurn(of: connection) { transaction throws(AuthError) in
                 guard var family = try await transaction.family(token.session),
                     let account = try await transaction.account(family.account)
                 else { throw .sessionEnded(connections.reason(token.session)) }
@@ -42,7 +42,7 @@ extension Accounts {
         try await loggingRefusals("to sign out", connection) { () throws(AuthError) in
             try await consumeRate(.renewal, connection)
             guard let token = RefreshToken(text) else { throw .sessionEnded() }
-            try await inTurn { transaction throws(AuthError) in
+            try await inTurn(of: connection) { transaction throws(AuthError) in
                 guard let family = try await transaction.family(token.session) else {
                     throw .sessionEnded(connections.reason(token.session))
                 }
@@ -58,7 +58,7 @@ extension Accounts {
     func sessions(of connection: CallerConnection) async throws(AuthError) -> [SessionInfo] {
         try await loggingRefusals("to see sessions", connection) { () throws(AuthError) in
             try await consumeRate(.renewal, connection)
-            return try await inTurn { transaction throws(AuthError) in
+            return try await inTurn(of: connection) { transaction throws(AuthError) in
                 let present = try await present(on: connection, in: transaction)
                 var sessions: [SessionInfo] = []
                 for name in present.account.sessions.reversed() {
@@ -76,7 +76,7 @@ extension Accounts {
     func endSession(_ id: String, for connection: CallerConnection) async throws(AuthError) {
         try await loggingRefusals("to end a session", connection) { () throws(AuthError) in
             try await consumeRate(.renewal, connection)
-            try await inTurn { transaction throws(AuthError) in
+            try await inTurn(of: connection) { transaction throws(AuthError) in
                 let present = try await present(on: connection, in: transaction)
                 guard let name = present.account.sessions.first(where: { $0.isSameBytes(as: id) }) else {
                     throw .noSuchSession
@@ -90,7 +90,7 @@ extension Accounts {
     func endOtherSessions(of connection: CallerConnection) async throws(AuthError) -> Int {
         try await loggingRefusals("to end other sessions", connection) { () throws(AuthError) in
             try await consumeRate(.renewal, connection)
-            return try await inTurn { transaction throws(AuthError) in
+            return try await inTurn(of: connection) { transaction throws(AuthError) in
                 let present = try await present(on: connection, in: transaction)
                 let others = present.account.sessions.filter { $0 != present.session }
                 try await endSessions(others, of: present.id, because: .elsewhere, in: transaction)
@@ -105,7 +105,7 @@ extension Accounts {
             guard text.utf8.count <= SessionInfo.maximumLabelLength, LogLine.of(text).isSameBytes(as: text) else {
                 throw .invalidLabel
             }
-            try await inTurn { transaction throws(AuthError) in
+            try await inTurn(of: connection) { transaction throws(AuthError) in
                 var present = try await present(on: connection, in: transaction)
                 present.family.label = text.isEmpty ? nil : text
                 var changes = AccountRecords.Changes()

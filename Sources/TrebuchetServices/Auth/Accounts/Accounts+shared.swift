@@ -66,7 +66,7 @@ extension Accounts {
 
     func addCode(_ digest: [UInt8], for name: String, from host: CallerHost?) async throws(AuthError) {
         // Each node also counts the codes that it has sent.
-        let evicted = codes.addCode(digest, for: name, from: host, at: uptime())
+        let evicted = try codes.addCode(digest, for: name, from: host, at: uptime())
         guard let shared else { return }
         let now = now()
         let until = now + limits.codeLifetime.wholeMilliseconds
@@ -75,7 +75,17 @@ extension Accounts {
             codes.removeExpired(at: now)
             codes.addCode(digest, from: Self.name(host), until: until, tries: tries)
         }
-        for one in evicted { try await removeShared(one.digest, for: one.address, from: one.host) }
+        if let evicted { try await removeShared(evicted.digest, for: evicted.address, from: evicted.host) }
+    }
+
+    /// Returns the wrong tries that a host has left for a code; throws `noCode` without a code.
+    func triesLeft(for name: String, from host: CallerHost?) async throws(AuthError) -> Int {
+        guard let shared else { return try codes.triesLeft(for: name, from: host, at: uptime()) }
+        let now = now()
+        return try await shared.change(codesOf: hidden(name), lifetime: limits.codeLifetime) {
+            codes throws(AuthError) in
+            try codes.triesLeft(from: Self.name(host), at: now)
+        }
     }
 
     /// Removes a code whose mail was not sent.

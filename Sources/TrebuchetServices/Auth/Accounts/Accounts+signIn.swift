@@ -7,7 +7,7 @@ extension Accounts {
             let isGuest = connection.principal?.roles.contains("guest") == true
             try await consumeRate(isGuest ? .attempt : .newGuest, connection)
             try await makeRoom()
-            return try await inTurn { transaction throws(AuthError) in
+            return try await inTurn(of: connection) { transaction throws(AuthError) in
                 if let present = try await account(of: connection, in: transaction), present.account.isGuest {
                     return try await beginSession(of: present.id, present.account, on: connection, in: transaction)
                 }
@@ -35,7 +35,7 @@ extension Accounts {
         return try await loggingRefusals("to sign in as \(address.text)", connection) { () throws(AuthError) in
             try await useCode(code, for: address, .signIn, on: connection)
             try await makeRoom()
-            return try await inTurn { transaction throws(AuthError) in
+            return try await inTurn(of: connection) { transaction throws(AuthError) in
                 if let owner = try await transaction.owner(ofAddress: address.text),
                     let account = try await transaction.account(owner)
                 {
@@ -65,13 +65,15 @@ extension Accounts {
         to address: MailAddress, _ purpose: CodePurpose, for connection: CallerConnection
     ) async throws(AuthError) -> SendMagicCodeResponse {
         let host = connection.host
+        let name = purpose.name(address)
         try mails.check(host, isCounted: host != nil)
+        // Before a rate is taken: a user who waits for room must be able to request a code then.
+        try codes.checkRoom(for: name, from: host, at: uptime())
         try await consumeRate(.code(for: address.mailbox), connection)
         try mails.check(host, isCounted: host != nil)
         let mail = try await waitForTurn(toMail: address.mailbox, from: host)
         defer { endMail(mail) }
         let code = Self.newCode()
-        let name = purpose.name(address)
         let digest = digest(code, name)
         try await addCode(digest, for: name, from: host)
         do {
@@ -121,7 +123,12 @@ extension Accounts {
     ) async throws(AuthError) {
         let name = purpose.name(address)
         try await consumeRate(.attempt, connection)
-        try await consumeCode(digest(TypedCode.normalized(code), name), for: name, from: connection.host)
+        let typed = TypedCode.normalized(code)
+        guard TypedCode.isCode(typed) else {
+            // A slip of the keyboard is no guess, so it costs no try.
+            throw .wrongCode(triesLeft: try await triesLeft(for: name, from: connection.host))
+        }
+        try await consumeCode(digest(typed, name), for: name, from: connection.host)
         await usedCode(for: address.mailbox, connection)
     }
 
@@ -129,7 +136,7 @@ extension Accounts {
     private static func newCode() -> String {
         var generator = SystemRandomNumberGenerator()
         let digits = String(Int.random(in: 0..<1_000_000, using: &generator))
-        return String(repeating: "0", count: 6 - digits.count) + digits
+        return String(repeating: "0", count: TypedCode.digits - digits.count) + digits
     }
 
     /// Includes the purpose, so that equal codes have different digests.

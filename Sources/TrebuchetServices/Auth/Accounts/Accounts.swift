@@ -1,5 +1,4 @@
 internal import Platform
-internal import Relays
 public import Trebuchet
 public import TrebuchetCluster
 
@@ -32,7 +31,9 @@ public actor Accounts {
     private let changeSubscription: SessionChangeSubscription?
 
     /// Serializes changes where this object is the only writer.
-    private let transaction = AsyncBinarySemaphore()
+    private var waitingCalls: FairCallQueue<CallerHost?>
+    private var callWaiters: [UInt64: CheckedContinuation<Bool, Never>] = [:]
+    private var isTurnTaken = false
     /// The number of accounts that this object knows; shared accounts are counted in the coordination store.
     var accountCount = AccountCount()
     var nextExpiryRun: Int64
@@ -166,6 +167,7 @@ public actor Accounts {
         codes = MagicCodes(limits)
         rates = AuthRates(limits)
         mails = MailQueue(limits)
+        waitingCalls = FairCallQueue(limit: limits.queuedRequests)
         let connections = shared == nil ? SessionConnections() : SessionConnections(limit: 100_000)
         self.connections = connections
         guard let shared else {
@@ -223,16 +225,18 @@ public actor Accounts {
 
     // MARK: Common parts of operations
 
-    /// Runs one account operation exclusively. Operations are serialized where this is the only writer; otherwise `body` is
-    /// repeated when another node has changed a record that it read. So `body` must have no effects before its write.
-    func inTurn<Result>(_ body: (AccountTransaction) async throws(AuthError) -> Result) async throws(AuthError)
-        -> Result
-    {
+    /// Runs one account operation exclusively. Operations are serialized where this is the only writer, in turns of networks and
+    /// hosts; otherwise `body` is repeated when another node has changed a record that it read. So `body` must have no effects
+    /// before its write.
+    ///
+    /// - Parameter connection: the caller; nil for an administrator.
+    func inTurn<Result>(
+        of connection: CallerConnection?, _ body: (AccountTransaction) async throws(AuthError) -> Result
+    ) async throws(AuthError) -> Result {
         guard shared != nil else {
-            guard transaction.waitingCount < limits.queuedRequests else { throw .limitReached("queuedRequests") }
-            return try await transaction.withLock(isolation: self) { () throws(AuthError) in
-                try await body(AccountTransaction(records))
-            }
+            try await beginTurn(of: connection?.host)
+            defer { endTurn() }
+            return try await body(AccountTransaction(records))
         }
         for _ in 0..<Self.attempts {
             let transaction = AccountTransaction(records)
@@ -249,8 +253,29 @@ public actor Accounts {
     /// Runs a change of records outside an account operation, exclusively where this object is the only writer.
     func alone(_ body: () async throws(AuthError) -> Void) async throws(AuthError) {
         guard shared == nil else { return try await body() }
-        try await transaction.withLock(isolation: self, body)
+        try await beginTurn(of: nil)
+        defer { endTurn() }
+        try await body()
     }
+
+    /// Returns when it is the turn of a call; throws when too many wait. Cancellation does not end the wait.
+    private func beginTurn(of host: CallerHost?) async throws(AuthError) {
+        guard isTurnTaken else { return isTurnTaken = true }
+        let (number, refused) = waitingCalls.add(from: host)
+        if let refused { callWaiters.removeValue(forKey: refused)?.resume(returning: false) }
+        guard refused != number, await withCheckedContinuation({ callWaiters[number] = $0 }) else {
+            throw .limitReached("waiting")
+        }
+    }
+
+    /// Gives the turn to the next waiting call.
+    private func endTurn() {
+        guard let next = waitingCalls.next() else { return isTurnTaken = false }
+        callWaiters.removeValue(forKey: next)?.resume(returning: true)
+    }
+
+    /// The number of calls that wait for their turn.
+    var waitingCallCount: Int { waitingCalls.count }
 
     private static let attempts = 50
 

@@ -37,6 +37,14 @@ struct AddressCodes<Host: Hashable>: Equatable {
 
     mutating func removeExpired(at now: Int64) { codes.removeAll { $0.expiry <= now } }
 
+    /// Returns the wrong tries that a host has left; throws `noCode` without a code that it may try.
+    func triesLeft(from host: Host, at now: Int64) throws(AuthError) -> Int {
+        let valid = codes.filter { $0.expiry > now }
+        if let own = valid.first(where: { $0.host == host }) { return own.triesLeft }
+        guard let others = valid.map(\.othersTriesLeft).max(), others > 0 else { throw .noCode }
+        return others
+    }
+
     /// Uses a code up; throws when it is wrong.
     ///
     /// - Parameter host: the host at which the code was entered.

@@ -11,7 +11,8 @@ public struct AuthLimits: Sendable {
     public var codeLifetime = Duration.seconds(10 * 60)
     /// Wrong tries after which a code is void. Default 5.
     public var codeAttempts = 5
-    /// Codes that may be pending at once. Default 10,000; above it, the oldest code of the host with the most codes is evicted.
+    /// Codes that may be pending at once. Default 10,000; above it, the oldest code of the host with the most codes is evicted, or,
+    /// when no network has many more than others, a new code is refused with `rateLimited`.
     public var pendingCodes = 10_000
     /// Mails that are being handed over at once. Default 64; more wait for their turn, which is fair to networks, their hosts and
     /// addresses.
@@ -58,7 +59,8 @@ public struct AuthLimits: Sendable {
     public var recentSignInTime = Duration.seconds(10 * 60)
     /// The lifetime of an access token. Default 15 minutes.
     public var accessLifetime = Duration.seconds(15 * 60)
-    /// Calls that may wait for their turn at the store. Default 10,000; more fail with `limitReached`. In a cluster, requests
+    /// Calls that may wait for their turn at the store, which is fair to networks and their hosts. Default 10,000; above it, the
+    /// newest of the host with the most fails with `limitReached`. In a cluster, requests
     /// of each node to the coordination store without a response, at most 1,000.
     public var queuedRequests = 10_000
 

@@ -3,6 +3,14 @@ enum TypedCode {
     /// In bytes; longer text is not a code.
     private static let longest = 64
 
+    /// The number of digits of a code.
+    static let digits = 6
+
+    /// Returns whether a normalized text has the form of a code.
+    static func isCode(_ text: String) -> Bool {
+        text.utf8.count == digits && text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+    }
+
     /// Returns the digits of a code in ASCII. White space, dashes and invisible characters are removed, because mails and
     /// keyboards add them. Digits of other scripts and widths are converted. Other characters remain and make the code wrong.
     static func normalized(_ text: String) -> String {

@@ -28,18 +28,35 @@ struct EventHistory: Sendable {
     /// The current position.
     var position: EventPosition { EventPosition(epoch: epoch, last: last, earlier: earlier) }
 
-    /// Appends an event and drops the oldest events above the limits; the newest is always kept.
-    mutating func append(topic: String, peer: String, payload: EncodedJSON) -> RoomEvent {
-        last += 1
-        let event = RoomEvent(number: last, topic: topic, peer: peer, payload: payload)
-        events.append(event)
-        bytes += payload.byteCount
-        var dropped = 0
-        while events.count - dropped > max(1, maximumEvents) || bytes > maximumBytes && events.count - dropped > 1 {
+    /// Returns the number of events that an event with so many bytes drops.
+    func droppedCount(appending added: Int) -> Int {
+        var (dropped, bytes) = (0, bytes + added)
+        while events.count + 1 - dropped > max(1, maximumEvents) || bytes > maximumBytes && dropped < events.count {
             bytes -= events[dropped].payload.byteCount
             dropped += 1
         }
+        return dropped
+    }
+
+    /// Appends an event and drops the oldest events above the limits; the newest is always kept.
+    mutating func append(topic: String, peer: String, payload: EncodedJSON) -> RoomEvent {
+        let dropped = droppedCount(appending: payload.byteCount)
+        bytes += payload.byteCount - events[..<dropped].reduce(0) { $0 + $1.payload.byteCount }
         events.removeFirst(dropped)
+        last += 1
+        let event = RoomEvent(number: last, topic: topic, peer: peer, payload: payload)
+        events.append(event)
         return event
     }
+}
+
+extension RoomEvent {
+    /// The bytes that a stored event counts.
+    var storedBytes: Int { Self.storedBytes(topic: topic, payload) }
+
+    static func storedBytes(topic: String, _ payload: EncodedJSON) -> Int {
+        payload.byteCount + topic.utf8.count + overhead
+    }
+
+    private static let overhead = 256
 }

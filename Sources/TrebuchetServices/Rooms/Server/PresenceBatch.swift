@@ -2,45 +2,62 @@
 /// are nanoseconds.
 struct PresenceBatch {
     private struct Change {
-        var presence: JSONValue?
+        var presence: StoredJSON?
         var principal: String?
     }
 
     private let limit: Int
     private let interval: UInt64
     private var changes: [String: Change] = [:]
-    /// The bytes of each member's presence, including pending changes.
-    private var sizes: [String: Int] = [:]
+    /// The bytes of each member's presence, including pending changes, and the holder for which they count.
+    private var sizes: [String: (bytes: Int, holder: QuotaHolder)] = [:]
+    private var usage: HolderQuotaUsage
     private var bytes = 0
     private var lastTime: UInt64 = 0
     private var isTimerScheduled = false
 
-    init(limit: Int, interval: UInt64) {
+    init(limit: Int, interval: UInt64, perPrincipal: Int = .max, perHost: Int = .max) {
         self.limit = limit
         self.interval = interval
+        usage = HolderQuotaUsage(perPrincipal: perPrincipal, perHost: perHost)
     }
 
-    /// Throws when the presence of a membership, or of a new one, does not fit into the limit.
-    func check(_ presence: JSONValue?, of membershipID: String?) throws(RoomError) {
-        let before = membershipID.flatMap { sizes[$0] } ?? 0
+    /// Throws when the presence of a membership, or of a new one, does not fit into the limit or the quotas of its holder.
+    func check(
+        _ presence: StoredJSON?, of membershipID: String?, for holder: QuotaHolder = .anonymous
+    ) throws(RoomError) {
+        let before = membershipID.flatMap { sizes[$0] } ?? (0, holder)
         let after = Self.size(presence)
-        guard after <= before || bytes - before + after <= limit else { throw .roomTooLarge(limit: limit) }
+        guard after > before.bytes else { return }
+        guard bytes - before.bytes + after <= limit else { throw .roomTooLarge(limit: limit) }
+        let own = before.holder == holder ? before.bytes : 0
+        if let exceeded = usage.exceeded(holder, by: after - own) { throw .roomTooLarge(limit: exceeded) }
     }
 
-    private static func size(_ presence: JSONValue?) -> Int {
+    /// The bytes that a presence counts.
+    static func size(_ presence: StoredJSON?) -> Int {
         presence.map { $0.byteCount + RoomLimits.memberOverhead } ?? 0
     }
 
     /// Returns the presence of a membership, including its pending change.
-    func newestPresence(of membershipID: String, in roster: Roster) -> JSONValue? {
+    func newestPresence(of membershipID: String, in roster: Roster) -> StoredJSON? {
         if let change = changes[membershipID] { return change.presence }
         return roster[membershipID]
     }
 
-    mutating func setPresence(_ presence: JSONValue?, of membershipID: String, principal: String?) {
+    mutating func setPresence(
+        _ presence: StoredJSON?, of membershipID: String, principal: String?, for holder: QuotaHolder = .anonymous
+    ) {
+        if let before = sizes.removeValue(forKey: membershipID) {
+            bytes -= before.bytes
+            usage.release(before.holder, before.bytes)
+        }
         let size = Self.size(presence)
-        bytes += size - (sizes[membershipID] ?? 0)
-        sizes[membershipID] = size > 0 ? size : nil
+        if size > 0 {
+            bytes += size
+            usage.reserve(holder, size)
+            sizes[membershipID] = (size, holder)
+        }
         changes[membershipID] = Change(presence: presence, principal: principal)
     }
 

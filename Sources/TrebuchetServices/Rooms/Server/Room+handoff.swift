@@ -57,10 +57,17 @@ extension Room: HandoffActor, ClusteredServiceActor {
             handoffProgress.joins = max(handoffProgress.joins, record.order)
             handoffProgress.orders[membershipID] = record.order
             guard let presence = snapshot.presences[membershipID] else { continue }
-            presenceBatch.setPresence(presence, of: membershipID, principal: record.principal)
+            memory.addPresence(
+                RoomMemory.Charge(bytes: PresenceBatch.size(presence), holder: holder, client: nil), of: membershipID)
+            presenceBatch.setPresence(presence, of: membershipID, principal: record.principal, for: holder)
             // One by one, to keep their order.
             presenceBatch.applyChanges(to: &roster, at: now)
         }
+        for event in history.events {
+            memory.addEvent(
+                RoomMemory.Charge(bytes: event.storedBytes, holder: holders[event.peer] ?? .anonymous, client: nil))
+        }
+        if !membership.isEmpty { didJoin() }
         host.didChange(self, name, members: membership.count)
         scheduleExpiry()
     }
@@ -113,7 +120,7 @@ extension Room: HandoffActor, ClusteredServiceActor {
         guard let handoffState, !isClosed else { return }
         for membershipID in handoffProgress.waiting {
             handoffState.setValue(
-                presenceBatch.newestPresence(of: membershipID, in: roster)?.json,
+                presenceBatch.newestPresence(of: membershipID, in: roster).map { $0.withText { Array($0) } },
                 as: RoomHandoffSnapshot.presenceKey(membershipID))
         }
         handoffProgress.waiting = []
@@ -136,6 +143,7 @@ extension Room: HandoffActor, ClusteredServiceActor {
         for handler in closeHandlers.values { handler.cancel() }
         closeHandlers = [:]
         for membershipID in holders.keys { setQuotaHolder(of: membershipID, to: nil) }
+        memory.releaseAll()
         for client in membership.all.compactMap(\.client) {
             client.releaseUse()
             client.unregisterActor(self)

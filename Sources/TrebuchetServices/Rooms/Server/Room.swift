@@ -24,6 +24,10 @@ distributed actor Room {
     var holders: [String: QuotaHolder] = [:]
     var history: EventHistory
     var presenceBatch: PresenceBatch
+    /// The counted bytes of presences and events.
+    let memory: RoomMemory
+    /// The party for whose rate the activation counts, until a client joins.
+    private var activator: RoomActivator?
     var closeHandlers: [String: CallerConnection.CloseHandler] = [:]
     var timer: Task<Void, Never>?
     var isClosed = false
@@ -35,16 +39,20 @@ distributed actor Room {
     var handoffState: HandoffState?
     var handoffProgress = RoomHandoffProgress()
 
-    init(name: String, host: RoomHost, actorSystem: TrebuchetActorSystem) {
+    init(name: String, host: RoomHost, activator: RoomActivator? = nil, actorSystem: TrebuchetActorSystem) {
         self.name = name
         self.host = host
+        self.activator = activator
+        memory = RoomMemory(host.memory)
         let limits = host.limits
         membership = RoomMembership(
             limit: limits.membersPerRoom, grace: limits.reconnectTime.nanoseconds,
             perPrincipal: limits.membersPerPrincipal,
             perHost: limits.membersPerHost)
         history = EventHistory(maximumEvents: limits.historyEvents, maximumBytes: limits.historyBytes)
-        presenceBatch = PresenceBatch(limit: limits.rosterBytes, interval: limits.presenceInterval.nanoseconds)
+        presenceBatch = PresenceBatch(
+            limit: limits.rosterBytes, interval: limits.presenceInterval.nanoseconds,
+            perPrincipal: limits.rosterBytesPerPrincipal, perHost: limits.rosterBytesPerHost)
         self.actorSystem = actorSystem
     }
 
@@ -90,21 +98,31 @@ distributed actor Room {
         if !isHere, !client.reserveUse() { throw .tooManyRooms(limit: client.maximumUses) }
         let holder = QuotaHolder(principal: principal?.id, host: client.host)
         let joined: RoomMembership<RoomConnectionState>.Joined
-        do {
+        do throws(RoomError) {
             // Before the membership is created: a client whose presence does not fit must not become a member.
             let known =
-                token.flatMap { try? membership.membershipID(provenBy: $0) }
+                (token ?? attempt).flatMap { try? membership.membershipID(provenBy: $0) }
                 ?? (try? membership.membershipID(of: client))
-            try presenceBatch.check(newPresence, of: known)
+            try presenceBatch.check(newPresence, of: known, for: holder)
             if known == nil { try host.checkQuota(of: holder) }
-            joined = try membership.join(
-                client, principal: principal?.id,
-                holder: holder, token: token,
-                attempt: attempt, makeIdentity: Self.makeIdentity)
+            let before = memory.presence(of: known)
+            let charge = RoomMemory.Charge(bytes: PresenceBatch.size(newPresence), holder: holder, client: client)
+            try memory.exchange(before, for: charge)
+            do throws(RoomError) {
+                joined = try membership.join(
+                    client, principal: principal?.id,
+                    holder: holder, token: token,
+                    attempt: attempt, makeIdentity: Self.makeIdentity)
+            } catch {
+                memory.undo(charge, to: before)
+                throw error
+            }
+            memory.setPresence(charge, of: joined.identity.membershipID)
         } catch {
             if !isHere { client.releaseUse() }
             throw error
         }
+        didJoin()
         let membershipID = joined.identity.membershipID
         // The quota counts the membership, not the connection: a membership exists without one too.
         setQuotaHolder(of: membershipID, to: holder)
@@ -143,19 +161,19 @@ distributed actor Room {
         let membershipID = try callerMembershipID(consuming: .presenceUpdates)
         try consumeUpdates(of: presence?.byteCount ?? 0)
         let newPresence = try presence.map { (presence) throws(RoomError) in try value(presence) }
-        try presenceBatch.check(newPresence, of: membershipID)
+        try chargePresence(newPresence, of: membershipID)
         publishPresence(newPresence, of: membershipID)
     }
 
     /// Changes parts of the caller's presence with a merge patch (RFC 7396).
     distributed func patchPresence(_ patch: EncodedJSON) throws(RoomError) {
         let membershipID = try callerMembershipID(consuming: .presenceUpdates)
-        let before = presenceBatch.newestPresence(of: membershipID, in: roster) ?? .object([:])
+        let before = presenceBatch.newestPresence(of: membershipID, in: roster) ?? StoredJSON(JSONObject())
         try consumeUpdates(of: before.byteCount)
         let presence = before.merging(try value(patch))
         try check(presence.byteCount)
-        if case .object(let members) = presence { try checkMembers(members.withText(CanonicalJSON.memberCount)) }
-        try presenceBatch.check(presence, of: membershipID)
+        try checkMembers(presence.withText(CanonicalJSON.memberCount))
+        try chargePresence(presence, of: membershipID)
         publishPresence(presence, of: membershipID)
     }
 
@@ -170,8 +188,12 @@ distributed actor Room {
         let limit = maximumRecorded(host.limits.payloadBytes)
         guard bytes <= limit else { throw .payloadTooLarge(bytes: bytes, limit: limit) }
         guard payload.depth <= RoomLimits.maximumDepth else { throw .tooDeep(limit: RoomLimits.maximumDepth) }
-        let principal = try host.callingClient().connection.principal
-        guard host.rules.canPublish(principal, topic, in: name) else { throw .forbidden }
+        let client = try host.callingClient()
+        guard host.rules.canPublish(client.connection.principal, topic, in: name) else { throw .forbidden }
+        let charge = RoomMemory.Charge(
+            bytes: RoomEvent.storedBytes(topic: topic, payload), holder: holders[membershipID] ?? .anonymous,
+            client: client)
+        try memory.appendEvent(charge, dropping: history.droppedCount(appending: bytes))
         let first = history.events.first?.number
         let event = history.append(topic: topic, peer: membershipID, payload: payload)
         guard let handoffState else {
@@ -201,37 +223,15 @@ distributed actor Room {
         return Array(found.suffix(max(0, limit ?? .max)))
     }
 
-    // MARK: Administration
-
-    /// Returns the members, sorted by the bytes of their identifiers.
-    func members() -> [RoomMemberSummary] {
-        updatePrincipals()
-        return membership.all.map { member in
-            RoomMemberSummary(
-                membershipID: member.membershipID, principal: member.principal,
-                host: member.client?.connection.remoteAddress?.host,
-                isConnected: member.client != nil,
-                presence: presenceBatch.newestPresence(of: member.membershipID, in: roster))
-        }.sorted { $0.membershipID.precedesInBytes($1.membershipID) }
-    }
-
-    /// Ends a membership and bans its client for a time; returns false when there is no such membership.
-    func kick(_ membershipID: String, for time: Duration) -> Bool {
-        guard let member = membership.all.first(where: { $0.membershipID.isSameBytes(as: membershipID) }) else {
-            return false
-        }
-        host.ban(member.principal, member.client?.connection, from: name, for: time)
-        endMembership(member.membershipID)
-        closeIfEmpty()
-        return true
-    }
-
     // MARK: Private
 
     /// Writes all presences before a planned handoff.
     func deactivate() async {
         if !membership.isEmpty { recordPlannedHandoff() }
     }
+
+    /// The activation of the room no longer counts for the rate of its caller.
+    func didJoin() { if let activator = activator.take() { host.giveBackActivation(activator) } }
 
     private func callerMembershipID(consuming rate: RoomRate) throws(RoomError) -> String {
         let client = try host.callingClient()
@@ -241,48 +241,11 @@ distributed actor Room {
         return try membership.membershipID(of: client)
     }
 
-    /// Takes more updates from the caller's rate for a large presence, which costs more.
-    private func consumeUpdates(of bytes: Int) throws(RoomError) {
-        let calls = bytes / RoomLimits.bytesPerUpdate
-        if calls > 0 { try host.consumeRate(.presenceUpdates, of: try host.callingClient(), calls: calls) }
-    }
-
-    private func checkMembers(_ members: Int) throws(RoomError) {
-        let limit = RoomLimits.maximumPresenceMembers
-        guard members > limit else { return }
-        throw .invalidValue("the objects of a presence have \(members) members, of at most \(limit)")
-    }
-
-    /// The size first: larger values are not decoded. The canonical text counts too: `1e15` has 16 digits.
-    private func value(_ encoded: EncodedJSON) throws(RoomError) -> JSONValue {
-        try check(encoded.byteCount)
-        let (depth, members) = encoded.nesting
-        guard depth <= RoomLimits.maximumDepth else { throw .tooDeep(limit: RoomLimits.maximumDepth) }
-        try checkMembers(members)
-        let value: JSONValue
-        do {
-            value = try encoded.value()
-        } catch {
-            throw .invalidValue("\(error)")
-        }
-        try check(value.byteCount)
-        return value
-    }
-
-    private func check(_ bytes: Int) throws(RoomError) {
-        let limit = maximumRecorded(host.limits.presenceBytes)
-        guard bytes > limit else { return }
-        throw .presenceTooLarge(bytes: bytes, limit: limit)
-    }
-
-    /// Each value is one entry in the coordination store, which has its own limit.
-    private func maximumRecorded(_ limit: Int) -> Int {
-        handoffState == nil ? limit : min(limit, RoomLimits.maximumRecordedEntries)
-    }
-
     /// Sends the presence at once, or together with other changes of the interval.
-    func publishPresence(_ presence: JSONValue?, of membershipID: String) {
-        presenceBatch.setPresence(presence, of: membershipID, principal: membership.principal(of: membershipID))
+    func publishPresence(_ presence: StoredJSON?, of membershipID: String) {
+        presenceBatch.setPresence(
+            presence, of: membershipID, principal: membership.principal(of: membershipID),
+            for: holders[membershipID] ?? .anonymous)
         if handoffState != nil { schedulePresenceRecord(of: membershipID) }
         guard let wait = presenceBatch.timeToWait(at: MonotonicClock.now) else { return }
         guard wait > 0 else { return publishPresences() }
@@ -303,6 +266,11 @@ distributed actor Room {
     /// Sets the holder whose room quota a membership uses; nil when it has ended.
     func setQuotaHolder(of membershipID: String, to holder: QuotaHolder?) {
         host.count(from: holders[membershipID], to: holder)
+        if let holder {
+            memory.movePresence(of: membershipID, to: holder)
+        } else {
+            memory.removePresence(of: membershipID)
+        }
         holders[membershipID] = holder
     }
 
@@ -367,7 +335,9 @@ distributed actor Room {
     /// Reports whether the room was deactivated or a caller has started to use it again.
     func deactivationDidFinish(_ isDeactivated: Bool) {
         (isDeactivating, isClosed) = (false, isDeactivated || hasMoved)
-        if isDeactivated { deleteHandoffState() }
+        guard isDeactivated else { return }
+        deleteHandoffState()
+        memory.releaseAll()
     }
 
     private static func makeIdentity() -> RoomMembership<RoomConnectionState>.Identity {

@@ -34,7 +34,7 @@ struct RoomHandoffSnapshot {
 
     private(set) var head: Head?
     private(set) var memberships: [(id: String, record: MemberRecord)] = []
-    private(set) var presences: [String: JSONValue] = [:]
+    private(set) var presences: [String: StoredJSON] = [:]
     private(set) var events: [RoomEvent] = []
 
     init(_ entries: [String: [UInt8]]) throws {
@@ -43,7 +43,7 @@ struct RoomHandoffSnapshot {
             switch (parts.first, parts.last.map(String.init)) {
             case ("head", _): head = try JSONValue(json: bytes).decode(Head.self)
             case ("stay", let id?): memberships.append((id, try JSONValue(json: bytes).decode(MemberRecord.self)))
-            case ("shown", let id?): presences[id] = try JSONValue(json: bytes)
+            case ("shown", let id?): presences[id] = try StoredJSON(json: bytes)
             case ("event", _): events.append(try RoomEvent(json: bytes))
             default: break
             }

@@ -23,7 +23,10 @@ package struct RoomMemberSummary: Codable, Sendable, Equatable {
     /// False during the grace period.
     package let isConnected: Bool
     /// Nil without a presence.
-    package let presence: JSONValue?
+    let storedPresence: StoredJSON?
+    package var presence: JSONValue? { storedPresence?.value }
 
-    private enum CodingKeys: String, CodingKey { case membershipID = "session", principal, host, isConnected, presence }
+    private enum CodingKeys: String, CodingKey {
+        case membershipID = "session", principal, host, isConnected, storedPresence = "presence"
+    }
 }

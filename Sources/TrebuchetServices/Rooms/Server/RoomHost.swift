@@ -15,6 +15,8 @@ public final class RoomHost: Sendable {
         /// The sorted names of those rooms, so that a page of a list needs no sorting.
         var listed = RoomNames()
         var banList = RoomBanList()
+        /// The activations of rooms that no client has joined.
+        var activations: HostRateTable<RoomActivator>
         /// Quotas of memberships in rooms.
         var quotaUsage: HolderQuotaUsage
     }
@@ -24,13 +26,17 @@ public final class RoomHost: Sendable {
     private let rooms: ServiceActors<Room>
     private let clients = ServiceConnections<RoomConnectionState>()
     private let contents: Mutex<Contents>
+    /// Counts the bytes of presences and events.
+    let memory: RoomMemoryLedger
 
     private init(_ server: TrebuchetServer, _ rules: any RoomRules, _ limits: RoomLimits) {
         self.limits = limits
         rooms = ServiceActors(of: Self.name, at: server, limit: limits.rooms)
+        memory = RoomMemoryLedger(limits, in: server.memoryBudget)
         contents = Mutex(
             Contents(
                 rules: rules,
+                activations: HostRateTable(limits.activations, capacity: RoomLimits.activationEntries),
                 quotaUsage: HolderQuotaUsage(perPrincipal: limits.roomsPerPrincipal, perHost: limits.roomsPerHost)
             ))
     }
@@ -56,7 +62,7 @@ public final class RoomHost: Sendable {
             ("\(name)/\(RoomList.prefix(ofRoomsIn: $0))", "list(after:limit:)")
         }
         server.expose(RoomList.self, as: "\(RoomList.prefix)*", idle: limits.reconnectTime * 6) {
-            RoomList($0, host: host, actorSystem: system)
+            RoomList($0, host: host, activator: try host.countActivation(), actorSystem: system)
         }
         return host
     }
@@ -151,10 +157,29 @@ public final class RoomHost: Sendable {
     private func makeRoom(_ actorName: String, in system: TrebuchetActorSystem) throws(RoomError) -> Room {
         guard actorName.utf8.count <= RoomLimits.maximumNameLength else { throw .invalidName }
         let name = rooms.name(ofActor: actorName)
+        let activator = try countActivation()
         guard rooms.reserve(name) else { throw .serverFull(limit: limits.rooms) }
-        let room = Room(name: name, host: self, actorSystem: system)
+        let room = Room(name: name, host: self, activator: activator, actorSystem: system)
         rooms.register(room, as: name, after: limits.unjoinedRoomTime) { $0.closeIfEmpty() }
         return room
+    }
+
+    /// Takes the activation of an actor from the rate of the caller; throws `rateLimited` when it is used up.
+    private func countActivation() throws(RoomError) -> RoomActivator? {
+        guard let activator = ActivationOrigin.current.map({ RoomActivator($0) }) else { return nil }
+        let now = Int64(MonotonicClock.now / 1_000_000)
+        let wait = contents.withLock { contents in
+            let wait = contents.activations.wait(for: activator, at: now)
+            if wait == nil { contents.activations.consume(activator, at: now) }
+            return wait
+        }
+        if let wait { throw .rateLimited(retryAfterMilliseconds: wait) }
+        return activator
+    }
+
+    /// Gives an activation back to the rate of its caller, because the actor is used.
+    func giveBackActivation(_ activator: RoomActivator) {
+        contents.withLock { $0.activations.giveBack(activator) }
     }
 
     /// Releases the name of a room that has moved to another node.
@@ -188,6 +213,19 @@ public final class RoomHost: Sendable {
             }
         if let wait = client.consume(calls, of: rate, limit) { throw .rateLimited(retryAfterMilliseconds: wait) }
     }
+}
+
+/// The party for whose rate the activation of a room counts.
+enum RoomActivator: QuotaHost {
+    case host(CallerHost)
+    /// A loopback connection.
+    case connection(UInt64)
+
+    init(_ origin: ActivationOrigin) {
+        self = origin.host.map { .host($0) } ?? .connection(origin.connection)
+    }
+
+    var network: RoomActivator { if case .host(let host) = self { .host(host.network) } else { self } }
 }
 
 /// The state of a connection in the room service: its number of rooms and its rates.

@@ -26,10 +26,13 @@ distributed actor RoomList {
     private let host: RoomHost
     /// The beginning of the names of its rooms, as `chat-`.
     private let prefix: String
+    /// The party for whose rate the activation counts, until the list is used.
+    private var activator: RoomActivator?
 
-    init(_ name: String, host: RoomHost, actorSystem: TrebuchetActorSystem) {
+    init(_ name: String, host: RoomHost, activator: RoomActivator? = nil, actorSystem: TrebuchetActorSystem) {
         prefix = Self.prefix(ofRoomsIn: name)
         self.host = host
+        self.activator = activator
         self.actorSystem = actorSystem
     }
 
@@ -46,6 +49,7 @@ distributed actor RoomList {
         try host.consumeRate(.joins, of: client)
         let (rules, principal) = (host.rules, client.connection.principal)
         guard rules.canList(principal, prefix) else { throw .forbidden }
+        if let activator = activator.take() { host.giveBackActivation(activator) }
         let limit = min(max(0, limit ?? .max), Self.maximumPageLength)
         // Rooms of the type `chat-secret` have the prefix `chat-` too, so the rules decide for each room.
         return host.summaries(prefix: prefix, after: after, limit: limit) { rules.canList(principal, $0) }

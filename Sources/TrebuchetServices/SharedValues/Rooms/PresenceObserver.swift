@@ -35,9 +35,9 @@ final class PresenceObserver<Presence: Codable & Sendable & Equatable>: RoomObse
                     next[member.id] = before
                 } else {
                     // A member that only uses topics has an empty presence.
+                    let (value, isEmpty) = (member.data.value, member.data.object?.isEmpty == true)
                     let data =
-                        member.data == .object([:])
-                        ? try? member.data.decode(Presence.self) : decoder.decode(member.data, from: member.id)
+                        isEmpty ? try? value.decode(Presence.self) : decoder.decode(value, from: member.id)
                     let peer = data.map { Peer(id: member.id, data: $0, principal: member.principal) }
                     next[member.id] = KnownState(member: member, peer: peer)
                 }

@@ -45,6 +45,9 @@ struct RateTable<Key: Hashable> {
     /// Restores the rate of `key`.
     mutating func remove(_ key: Key) { restored[key] = nil }
 
+    /// Gives one back that `key` has taken.
+    mutating func giveBack(_ key: Key) { if let end = restored[key] { restored[key] = end - interval } }
+
     /// Evicts a sixteenth of the keys at once, so that the search costs each insertion little.
     private mutating func makeRoom(at now: Double) {
         restored = restored.filter { $0.value > now }
@@ -85,6 +88,12 @@ struct HostRateTable<Host: QuotaHost> {
     mutating func consume(_ host: Host, _ subject: String = "", at now: Int64) {
         hosts.consume(RateIndex(host: host, subject: subject), at: now)
         if host.network != host { networks.consume(RateIndex(host: host.network, subject: subject), at: now) }
+    }
+
+    /// Gives one back that `host` has taken.
+    mutating func giveBack(_ host: Host) {
+        hosts.giveBack(RateIndex(host: host, subject: ""))
+        if host.network != host { networks.giveBack(RateIndex(host: host.network, subject: "")) }
     }
 
     /// Restores the rates of `host` and its network.
