@@ -72,7 +72,8 @@ struct AdminCommandHandler: Sendable {
             }
             return .members(
                 page(
-                    of: members, after, try checked(limit), { $0.storedPresence?.byteCount ?? 0 }, by: { $0.membershipID })
+                    of: members, after, try checked(limit), { $0.storedPresence?.byteCount ?? 0 },
+                    by: { $0.membershipID })
             )
         case .kick(let membershipID, let room, let seconds):
             let host = try hosted(rooms, RoomHost.name)
