@@ -27,9 +27,9 @@ public enum RoomError: Error, Codable, Sendable, Hashable {
     /// The presences of all members of the room together, of the principal or of the host have the maximum number of bytes.
     case roomTooLarge(limit: Int)
     /// The presences and stored events of the connection, its principal or its host have the maximum number of bytes.
-    case tooManyBytes(limit: Int)
+    case clientTooLarge(limit: Int)
     /// The presences and stored events of all rooms, or the buffered memory of the server, have the maximum number of bytes.
-    case memoryFull(limit: Int)
+    case serverTooLarge(limit: Int)
     /// The principal or the host has the maximum number of memberships in the room.
     case tooManySessions(limit: Int)
     /// A presence or an event nests arrays and objects too deeply.
@@ -68,7 +68,7 @@ extension RoomError {
     /// True when the room accepts the member but not its presence.
     var isAboutPresence: Bool {
         switch self {
-        case .presenceTooLarge, .roomTooLarge, .tooManyBytes, .memoryFull, .tooDeep, .invalidValue: true
+        case .presenceTooLarge, .roomTooLarge, .clientTooLarge, .serverTooLarge, .tooDeep, .invalidValue: true
         default: false
         }
     }
@@ -92,9 +92,9 @@ extension RoomError: CustomStringConvertible {
         case .serverFull(let limit): "the server has reached its limit of \(limit) rooms"
         case .roomTooLarge(let limit):
             "the presence of the members of the room, or of your user or host, has reached its limit of \(limit) bytes"
-        case .tooManyBytes(let limit):
+        case .clientTooLarge(let limit):
             "the limit of \(limit) bytes for the presences and events of a connection, user or host is reached"
-        case .memoryFull(let limit):
+        case .serverTooLarge(let limit):
             "the rooms of the server have reached their limit of \(limit) bytes; try again later"
         case .tooManySessions(let limit): "the limit of \(limit) memberships per user or host in the room is reached"
         case .tooDeep(let limit): "arrays and objects may be nested at most \(limit) deep"

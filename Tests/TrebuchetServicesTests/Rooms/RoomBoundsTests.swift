@@ -355,7 +355,7 @@ import TrebuchetTesting
     func aboutPresence() {
         for error in [
             RoomError.presenceTooLarge(bytes: 1, limit: 1), .roomTooLarge(limit: 1), .tooDeep(limit: 1),
-            .invalidValue("x"), .tooManyBytes(limit: 1), .memoryFull(limit: 1),
+            .invalidValue("x"), .clientTooLarge(limit: 1), .serverTooLarge(limit: 1),
         ] { #expect(error.isAboutPresence) }
         for error in [RoomError.roomFull(limit: 1), .notJoined, .payloadTooLarge(bytes: 1, limit: 1), .forbidden] {
             #expect(!error.isAboutPresence)

@@ -24,10 +24,10 @@ import Trebuchet
         let ledger = RoomMemoryLedger(limits(1_000), in: server)
         let first = Charge(bytes: 100, holder: Self.ada, client: nil)
         try ledger.replace([], with: first)
-        #expect(throws: RoomError.tooManyBytes(limit: 100)) {
+        #expect(throws: RoomError.clientTooLarge(limit: 100)) {
             try ledger.replace([], with: Charge(bytes: 1, holder: Self.ada, client: nil))
         }
-        #expect(throws: RoomError.tooManyBytes(limit: 150)) {
+        #expect(throws: RoomError.clientTooLarge(limit: 150)) {
             try ledger.replace([], with: Charge(bytes: 51, holder: Self.bob, client: nil))
         }
         #expect(ledger.totalBytes == 100 && server.usedBytes == 100 && ledger.bytes(of: Self.ada) == 100)
@@ -50,10 +50,10 @@ import Trebuchet
         let ledger = RoomMemoryLedger(limits(byServer ? 1_000 : 90), in: server)
         let charge = Charge(bytes: 90, holder: Self.ada, client: nil)
         try ledger.replace([], with: charge)
-        #expect(throws: RoomError.memoryFull(limit: 90)) {
+        #expect(throws: RoomError.serverTooLarge(limit: 90)) {
             try ledger.replace([], with: Charge(bytes: 1, holder: .anonymous, client: nil))
         }
-        #expect(throws: RoomError.memoryFull(limit: 90)) {
+        #expect(throws: RoomError.serverTooLarge(limit: 90)) {
             try ledger.replace([charge], with: Charge(bytes: 91, holder: .anonymous, client: nil))
         }
         try ledger.replace([charge], with: Charge(bytes: 90, holder: .anonymous, client: nil))
@@ -71,7 +71,7 @@ import Trebuchet
                     Charge(bytes: 30, holder: Self.ada, client: nil), dropping: number < 3 ? 0 : 1)
             }
             #expect(ledger.totalBytes == 90)
-            #expect(throws: RoomError.tooManyBytes(limit: 100)) {
+            #expect(throws: RoomError.clientTooLarge(limit: 100)) {
                 try memory.appendEvent(Charge(bytes: 11, holder: Self.ada, client: nil), dropping: 0)
             }
             memory.addPresence(Charge(bytes: 40, holder: Self.ada, client: nil), of: "a")
@@ -107,10 +107,10 @@ import Trebuchet
             #expect(memory.totalBytes == 2_000)
             #expect(environment.server.bufferedBytes >= 2_000)
             try await one.publish(topic: "t", payload: text)
-            await #expect(throws: RoomError.tooManyBytes(limit: 4_000)) {
+            await #expect(throws: RoomError.clientTooLarge(limit: 4_000)) {
                 try await one.publish(topic: "t", payload: text)
             }
-            await #expect(throws: RoomError.tooManyBytes(limit: 4_000)) {
+            await #expect(throws: RoomError.clientTooLarge(limit: 4_000)) {
                 try await two.setPresence(.string(String(repeating: "x", count: 2_000)))
             }
             // Another connection is not affected, and a smaller presence makes room.

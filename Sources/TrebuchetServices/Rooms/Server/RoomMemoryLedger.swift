@@ -45,7 +45,7 @@ final class RoomMemoryLedger: Sendable {
     func replace(_ released: [Charge], with new: Charge) throws(RoomError) {
         let own = released.reduce(0) { $0 + ($1.client === new.client ? $1.bytes : 0) }
         if let client = new.client, !client.countStoredBytes(new.bytes - own, limit: limitPerConnection) {
-            throw .tooManyBytes(limit: limitPerConnection)
+            throw .clientTooLarge(limit: limitPerConnection)
         }
         let problem = usage.withLock { usage -> RoomError? in
             release(released, from: &usage)
@@ -69,14 +69,14 @@ final class RoomMemoryLedger: Sendable {
         let growth = new.bytes - released.reduce(0) { $0 + $1.bytes }
         let own = released.reduce(0) { $0 + ($1.holder == new.holder ? $1.bytes : 0) }
         if new.bytes > own, let exceeded = usage.holders.exceeded(new.holder, by: new.bytes) {
-            return .tooManyBytes(limit: exceeded)
+            return .clientTooLarge(limit: exceeded)
         }
         guard growth > 0 else {
             server.adjustUsage(by: growth)
             return nil
         }
-        guard usage.total + new.bytes <= limit else { return .memoryFull(limit: limit) }
-        return server.reserve(growth) ? nil : .memoryFull(limit: server.limit)
+        guard usage.total + new.bytes <= limit else { return .serverTooLarge(limit: limit) }
+        return server.reserve(growth) ? nil : .serverTooLarge(limit: server.limit)
     }
 
     /// Counts bytes that are stored already, regardless of the limits.
