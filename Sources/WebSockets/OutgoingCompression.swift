@@ -38,7 +38,9 @@ final class OutgoingCompression: Resumable {
 
     private unowned let socket: WebSocket
     private let compression: MessageCompression
-    private var messages: [Message] = []
+    /// The messages; those before `first` are sent.
+    private var messages: [Message?] = []
+    private var first = 0
     private var isScheduled = false
     private var bytes = 0
     private var ownBytes = 0
@@ -66,10 +68,10 @@ final class OutgoingCompression: Resumable {
     /// Compresses a piece and sends the messages that are complete.
     func resume() {
         isScheduled = false
-        guard !messages.isEmpty else { return }
+        guard next != nil else { return }
         guard bytes <= Self.maximumBytes else { return sendUncompressed() }
         var room = compression.pieceBytes
-        while room > 0, let message = messages.first {
+        while room > 0, let message = next {
             guard message.opcode.isControl || !compression.compresses(message.count) else {
                 room -= deflatePiece(of: message)
                 guard message.done == message.count else { continue }
@@ -78,17 +80,19 @@ final class OutgoingCompression: Resumable {
                 continue
             }
             removeFirst()
+            // Sending costs far less than compressing, but there may be many small messages.
+            room -= 128 + message.count / 32
             socket.sendNow(message.opcode, message.own, shared: message.shared)
         }
         socket.channel.setDeferredBytes(bytes, own: ownBytes)
-        if messages.isEmpty { socket.outgoing = nil } else { schedule() }
+        if next == nil { socket.outgoing = nil } else { schedule() }
     }
 
     /// Sends all messages uncompressed: the connection is about to close, or produces more than can be compressed.
     func sendUncompressed() {
         // The peer does not receive the bytes that the compressor has added to its context.
-        if messages.contains(where: { $0.done > 0 }) { compression.dropOutgoingContext() }
-        while let message = messages.first {
+        if let next, next.done > 0 { compression.dropOutgoingContext() }
+        while let message = next {
             removeFirst()
             socket.sendNow(message.opcode, message.own, shared: message.shared)
         }
@@ -97,14 +101,24 @@ final class OutgoingCompression: Resumable {
 
     /// Drops all messages, because the connection is closed.
     func drop() {
-        messages = []
+        (messages, first) = ([], 0)
         (bytes, ownBytes) = (0, 0)
         socket.channel.setDeferredBytes(0, own: 0)
         socket.outgoing = nil
     }
 
+    /// The next message to send; nil if none waits.
+    private var next: Message? { first < messages.count ? messages[first] : nil }
+
     private func removeFirst() {
-        let message = messages.removeFirst()
+        guard let message = next else { return }
+        messages[first] = nil
+        first += 1
+        // Half of the array at a time, so that each message is moved once on average.
+        if first * 2 > messages.count {
+            messages.removeFirst(first)
+            first = 0
+        }
         bytes -= message.count
         ownBytes -= message.own.count
     }

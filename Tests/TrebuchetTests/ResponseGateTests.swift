@@ -17,7 +17,7 @@ distributed actor AcknowledgedCounter {
     distributed func add() async -> Int {
         number += 1
         let (gate, number) = (gate ?? actorSystem.shard(of: id.home).map { ResponseGate(on: $0) }, number)
-        guard let gate, actorSystem.shard(of: id.home)?.holdResponse(until: gate) == true else {
+        guard let gate, actorSystem.shard(of: id.home)?.deferResponse(until: gate) == true else {
             tasks += 1
             return -1
         }
@@ -28,12 +28,13 @@ distributed actor AcknowledgedCounter {
     /// Returns the number at the time of the acknowledgement.
     distributed func newest() async -> Int {
         guard let gate else { return number }
-        _ = actorSystem.shard(of: id.home)?.holdResponse(until: gate) { [unowned self] in try _CallResult(self.number) }
+        _ = actorSystem.shard(of: id.home)?.deferResponse(until: gate) { [unowned self] in try _CallResult(self.number)
+        }
         return -1
     }
 
     distributed func refuse() async throws {
-        if let gate { _ = actorSystem.shard(of: id.home)?.holdResponse(until: gate) }
+        if let gate { _ = actorSystem.shard(of: id.home)?.deferResponse(until: gate) }
         throw TrebuchetError(.unavailable, "refused")
     }
 

@@ -160,8 +160,8 @@ package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
     }
 
     /// Holds the response of the current call until a gate opens, if the current task is that of the queue; see
-    /// ``SystemShard/holdResponse(until:result:)``.
-    func holdResponse(until gate: ResponseGate, result: (() throws -> _CallResult)?) -> Bool {
+    /// ``SystemShard/deferResponse(until:result:)``.
+    func deferResponse(until gate: ResponseGate, result: (() throws -> _CallResult)?) -> Bool {
         guard current != nil, let run, let identity = run.identity, withUnsafeCurrentTask(body: { $0 == identity })
         else { return false }
         run.gate = (gate, result)

@@ -78,8 +78,8 @@ extension SystemShard {
     ///
     /// - Parameter result: creates the result when the gate opens; nil for the returned one.
     /// - Returns: false when the call does not run in the call queue of this reactor; its response cannot be held then.
-    package func holdResponse(until gate: ResponseGate, result: (() throws -> _CallResult)? = nil) -> Bool {
+    package func deferResponse(until gate: ResponseGate, result: (() throws -> _CallResult)? = nil) -> Bool {
         guard let calls = callQueue as? CallQueue else { return false }
-        return calls.holdResponse(until: gate, result: result)
+        return calls.deferResponse(until: gate, result: result)
     }
 }

@@ -111,7 +111,7 @@ import TrebuchetTesting
 
     @Test(
         "commits in the reactor of their collection wait without a task each, and know the positions of their queries")
-    func heldResponses() async throws {
+    func deferredResponses() async throws {
         let store = DelayedWrites()
         try await CollectionTestEnvironment.run(store: store, reactors: 1) { environment in
             let guest = environment.guest("ada")

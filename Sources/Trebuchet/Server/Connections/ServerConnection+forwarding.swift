@@ -138,7 +138,7 @@ extension ServerConnection {
         let isHeld = shard.states.isMarked && !catchUpStreams()
         let renamed = message.renamed(callID)
         guard renamed.count <= largestMessage else { return fail(callID, tooLarge("the result", renamed.count)) }
-        guard !isHeld else { return holdResponse { $0.append(renamed) } }
+        guard !isHeld else { return deferResponse { $0.append(renamed) } }
         renamed.withUnsafeBytes { passOn($0) }
     }
 

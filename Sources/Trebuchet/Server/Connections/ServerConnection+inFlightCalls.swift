@@ -78,7 +78,7 @@ extension ServerConnection {
     }
 
     /// Indicates whether no running call remains to be answered.
-    var hasNoCalls: Bool { callsUnderWay == 0 && heldResponses == nil }
+    var hasNoCalls: Bool { callsUnderWay == 0 && deferredResponses == nil }
     var callsUnderWay: Int { load.count + load.inTransit }
 
     /// Returns the reason to refuse a further call; nil when its bytes have been reserved.

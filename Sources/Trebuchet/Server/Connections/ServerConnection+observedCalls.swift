@@ -169,7 +169,7 @@ extension ServerConnection {
         // Without `traceparent` it may be small enough.
         guard count <= largestMessage else { return succeed(callID, result) }
         if shard.states.isMarked, !catchUpStreams() {
-            return holdResponse {
+            return deferResponse {
                 EnvelopeWriter.response(callID: callID, result: result, traceparent: traceparent, into: &$0)
             }
         }
@@ -188,7 +188,7 @@ extension ServerConnection {
                 retryAfterMilliseconds: failure.retryAfterMilliseconds,
                 traceparent: traceparent, into: &buffer)
         }
-        if isHeld { holdResponse(write) } else { link.send(write) }
+        if isHeld { deferResponse(write) } else { link.send(write) }
     }
 
     @inline(never)

@@ -79,7 +79,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// The client's node, if the client is connected to another node.
     let upstream: ForwardingOrigin?
     /// Responses that wait for streams of the connection; nil if there are none.
-    var heldResponses: HeldResponses?
+    var deferredResponses: DeferredResponses?
     /// Its calls and streams at other nodes, from the first one on.
     var forwarder: RemoteCallForwarder? { didSet { updateGuard() } }
     /// Streams of actors that may move to another node, by streamID.
@@ -236,7 +236,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
             guard count <= largestMessage else { return fail(callID, tooLarge("the result", count)) }
         }
         if shard.states.isMarked, !catchUpStreams() {
-            return holdResponse { EnvelopeWriter.response(callID: callID, result: result, into: &$0) }
+            return deferResponse { EnvelopeWriter.response(callID: callID, result: result, into: &$0) }
         }
         link.send { EnvelopeWriter.response(callID: callID, result: result, into: &$0) }
     }
@@ -260,7 +260,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
 
     /// Sends the states that a call changed before its response: a caller reads its own writes.
     ///
-    /// - Returns: False if more than a time slice is needed. The response then waits (`holdResponse`).
+    /// - Returns: False if more than a time slice is needed. The response then waits (`deferResponse`).
     @discardableResult
     func catchUpStreams() -> Bool {
         shard.states.callDidEnd()
@@ -271,8 +271,8 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         case .possiblyAll: rest = catchUp(streams.values)
         case .these(let changed): rest = catchUp(changed)
         }
-        guard !rest.isEmpty || heldResponses != nil || shard.states.hasEvaluations else { return true }
-        return !mustHoldResponse(until: rest)
+        guard !rest.isEmpty || deferredResponses != nil || shard.states.hasEvaluations else { return true }
+        return !mustDeferResponse(until: rest)
     }
 
     func catchUp(_ subscription: StreamSubscription) {
@@ -369,7 +369,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         forwarder?.close()
         forwarder = nil
         abandonCrossing()
-        heldResponses?.drop()
+        deferredResponses?.drop()
         if recordsResponses { shard.idempotencyCache.close(name) }
         let subscriptions = streams.values
         streams = ConnectionStreams()

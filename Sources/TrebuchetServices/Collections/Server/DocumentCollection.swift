@@ -168,7 +168,7 @@ distributed actor DocumentCollection: ServiceActor {
                 return try _CallResult(outcomes)
             }
         }
-        guard batch.holdResponse(of: caller.connection, on: shard, result: result) else { return false }
+        guard batch.deferResponse(of: caller.connection, on: shard, result: result) else { return false }
         startWriting()
         return true
     }

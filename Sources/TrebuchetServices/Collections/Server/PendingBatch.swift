@@ -30,12 +30,12 @@ final class PendingBatch {
     ///   - shard: that of the collection's reactor.
     ///   - result: creates the result at the end of the batch; nil for the returned one.
     /// - Returns: false when the commit must wait itself.
-    func holdResponse(
+    func deferResponse(
         of connection: CallerConnection, on shard: SystemShard?, result: (() throws -> _CallResult)?
     ) -> Bool {
         guard let shard, gated.count < Self.maximumGated else { return false }
         let gate = gate ?? ResponseGate(on: shard)
-        guard shard.holdResponse(until: gate, result: result) else { return false }
+        guard shard.deferResponse(until: gate, result: result) else { return false }
         self.gate = gate
         gated.append(connection)
         return true

@@ -7,7 +7,7 @@ import TrebuchetWire
 @testable import TrebuchetActors
 
 /// Responses that wait for streams of their connection, without a network.
-@Suite(.timeLimit(.minutes(5)), .serialized) struct HeldResponseTests {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct DeferredResponseTests {
     private static let reactor = FanOutRig.newReactor()
     private var reactor: Reactor { Self.reactor }
 
@@ -66,7 +66,7 @@ import TrebuchetWire
         #expect(atAnswers == [3, 3, 3])
         #expect(steps > 1)
         await reactor.perform {
-            #expect(scene.connection.heldResponses == nil)
+            #expect(scene.connection.deferredResponses == nil)
             scene.connection.linkDidClose()
         }
     }
@@ -149,9 +149,9 @@ import TrebuchetWire
         let (held, released) = await reactor.perform {
             scene.states[0].count()
             scene.respond()
-            let held = scene.connection.heldResponses != nil
+            let held = scene.connection.deferredResponses != nil
             scene.connection.linkDidClose()
-            return (held, scene.connection.heldResponses == nil)
+            return (held, scene.connection.deferredResponses == nil)
         }
         #expect(held && released)
         let other = try await self.scene(1, filter: .path("/number"), text: Self.large)
@@ -160,7 +160,7 @@ import TrebuchetWire
             other.respond()
             other.states[0].source.endStream()
         }
-        #expect(await eventually { await reactor.perform { other.connection.heldResponses == nil } })
+        #expect(await eventually { await reactor.perform { other.connection.deferredResponses == nil } })
         await reactor.perform {
             #expect(scene.link.answers == 0)
             #expect(!other.rig.shard.hasEvaluations)

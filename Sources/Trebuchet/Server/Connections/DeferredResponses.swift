@@ -6,7 +6,7 @@ internal import Transports
 
 /// Responses of one connection that wait, in order, until its streams show the changes of their calls: there are many, or a filter
 /// of a large state is evaluated on another thread. Isolated to the connection's reactor.
-final class HeldResponses: Resumable {
+final class DeferredResponses: Resumable {
     /// The streams that a response waits for.
     struct Streams {
         /// The streams to bring up to date.
@@ -140,7 +140,7 @@ final class HeldResponses: Resumable {
 
     private func finish() {
         stopTimer()
-        connection.heldResponses = nil
+        connection.deferredResponses = nil
         if isPaused, !connection.load.isPaused { connection.link.resumeReading() }
     }
 }
@@ -163,27 +163,27 @@ extension ServerConnection {
     }
 
     /// Returns whether a response waits, for these streams, for evaluations or for earlier responses.
-    func mustHoldResponse(until changed: [StreamSubscription]) -> Bool {
-        var awaited = HeldResponses.Streams(changed: changed)
+    func mustDeferResponse(until changed: [StreamSubscription]) -> Bool {
+        var awaited = DeferredResponses.Streams(changed: changed)
         if shard.states.hasEvaluations, streamUsage.filtered > 0 || dates != .milliseconds {
             for subscription in streams.values {
                 guard let version = subscription.broadcaster.versionInEvaluation else { continue }
                 awaited.evaluations.append((subscription, version))
             }
         }
-        guard isOpen, !awaited.isEmpty || heldResponses != nil else { return false }
-        let held = heldResponses ?? HeldResponses(self)
-        heldResponses = held
+        guard isOpen, !awaited.isEmpty || deferredResponses != nil else { return false }
+        let held = deferredResponses ?? DeferredResponses(self)
+        deferredResponses = held
         if !awaited.isEmpty { held.addStreams(awaited) }
         return true
     }
 
     /// Keeps a response that `catchUpStreams` did not allow to be sent. It is sent now if there is no memory for it.
     @inline(never)
-    func holdResponse(_ body: (inout ByteBuffer) -> Void) {
+    func deferResponse(_ body: (inout ByteBuffer) -> Void) {
         var buffer = ByteBuffer()
         body(&buffer)
-        if let heldResponses, heldResponses.addResponse(Array(buffer.bytes)) { return }
+        if let deferredResponses, deferredResponses.addResponse(Array(buffer.bytes)) { return }
         link.send { $0.append(buffer.bytes) }
     }
 }
