@@ -193,6 +193,9 @@ import TrebuchetCluster
             #expect(bobs.wrappedValue.events.map(\.data.number) == Array(1...10))
             let owner = try #require(nodes[..<2].first { $0.node.owns("rooms/chat-\(room)") })
             #expect(await eventually { owner.rooms.roomCount == 1 && nodes[2].rooms.roomCount == 0 })
+            // The next owner counts the bytes of three presences and ten events, and the earlier one counts none.
+            #expect(owner.rooms.memory.totalBytes > 13 * 256)
+            #expect(await eventually { nodes[2].rooms.memory.totalBytes == 0 })
         }
     }
 
