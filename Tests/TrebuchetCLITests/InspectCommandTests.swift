@@ -18,7 +18,7 @@ import Testing
         while let line = await process.nextLine() {
             if let found = line.firstMatch(of: /ws:\/\/\S+/), url.isEmpty { url = String(found.0) }
             if let found = line.firstMatch(of: /^inspector: (\S+)/) { link = String(found.1) }
-            if line.hasPrefix("try: ") { break }
+            if line.hasPrefix("and: ") { break }
         }
         guard !url.isEmpty, !link.isEmpty else { throw DidNotStart() }
         try await body(url, link)

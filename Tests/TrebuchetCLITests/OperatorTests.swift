@@ -29,7 +29,7 @@ import Testing
             while let line = await process.nextLine() {
                 if let found = line.firstMatch(of: /wss?:\/\/\S+/), url.isEmpty { url = String(found.0) }
                 if let found = line.firstMatch(of: /^admin endpoint: (https?:\/\/[^\/]+)/) { admin = String(found.1) }
-                if line.hasPrefix("try: ") { break }
+                if line.hasPrefix("and: ") { break }
             }
             if url.isEmpty || admin.isEmpty { throw DidNotStart() }
         }
@@ -258,7 +258,7 @@ import Testing
         while let line = await server.nextLine() {
             if let found = line.firstMatch(of: /^inspector: https:\/\/0\.0\.0\.0:(\d+)\/$/) { port = String(found.1) }
             #expect(!line.contains("a-token"))
-            if line.hasPrefix("try: ") { break }
+            if line.hasPrefix("and: ") { break }
         }
         try #require(!port.isEmpty)
         func look(_ token: String) async throws -> ChildProcess.Outcome {
