@@ -168,6 +168,24 @@ import Trebuchet
         }
     }
 
+    @Test("a call for which the queue has no place is refused with the name of the limit")
+    func fullQueue() async throws {
+        let part = StateRelay<PartState>(.working)
+        var limits = AuthLimits()
+        limits.queuedRequests = 1
+        let accounts = try await Accounts(
+            store: TestStore(memory: MemoryStore(), part: part), mailer: ClosureMailer { _, _ in }, limits: limits,
+            now: { 1_800_000_000_000 })
+        part.update(.paused)
+        let caller = connection(host(1))
+        async let first = accounts.signInAsGuest(on: caller)
+        async let second = accounts.signInAsGuest(on: caller)
+        #expect(await eventually { await accounts.waitingCallCount == 1 })
+        await #expect(throws: AuthError.limitReached("queuedRequests")) { try await accounts.signInAsGuest(on: caller) }
+        part.update(.working)
+        _ = try await (first, second)
+    }
+
     @Test("a network creates a limited number of guests, also over weeks")
     func guestsOfNetwork() async throws {
         let time = VirtualTime()

@@ -140,7 +140,7 @@ import Trebuchet
                     ($0.readError as? TrebuchetError)?.code == .unauthorized && !$0.isLoading
                 }
             }
-            #expect(fixture.refusals.count == 1)
+            #expect(fixture.refusals.count == 1, "\(fixture.refusals)")
             #expect(fixture.refusals.first?.contains("'open(_:)' of actor 'collections/todos' to 'ada'") == true)
         }
     }

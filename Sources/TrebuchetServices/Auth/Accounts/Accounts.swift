@@ -264,7 +264,7 @@ public actor Accounts {
         let (number, refused) = waitingCalls.add(from: host)
         if let refused { callWaiters.removeValue(forKey: refused)?.resume(returning: false) }
         guard refused != number, await withCheckedContinuation({ callWaiters[number] = $0 }) else {
-            throw .limitReached("waiting")
+            throw .limitReached("queuedRequests")
         }
     }
 

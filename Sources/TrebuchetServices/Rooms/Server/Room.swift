@@ -26,7 +26,7 @@ distributed actor Room {
     var presenceBatch: PresenceBatch
     /// The counted bytes of presences and events.
     let memory: RoomMemory
-    /// The party for whose rate the activation counts, until a client joins.
+    /// The caller whose rate includes the activation of this room; nil once a client has joined.
     private var activator: RoomActivator?
     var closeHandlers: [String: CallerConnection.CloseHandler] = [:]
     var timer: Task<Void, Never>?

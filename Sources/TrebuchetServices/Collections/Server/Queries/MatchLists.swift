@@ -18,7 +18,7 @@ struct MatchLists {
         /// The numbers of these lists.
         var lists: [Int]
         var elements = ArrayElements()
-        /// That of the last of the lists, when it has taken longer than a time slice.
+        /// The evaluation of the last of the lists, if it has taken longer than a time slice.
         var evaluation: ConditionEvaluation?
     }
 
