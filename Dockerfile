@@ -2,13 +2,13 @@
 # scripts/image runs these steps without a container engine.
 
 FROM swift:6.3-bookworm AS build
-RUN apt-get update && apt-get install -y --no-install-recommends libssl-dev zlib1g-dev libsqlite3-dev pkg-config
+RUN apt-get update && apt-get install -y --no-install-recommends libssl-dev zlib1g-dev libsqlite3-dev libcurl4-openssl-dev pkg-config
 WORKDIR /src
 COPY . .
 RUN swift build -c release --product trebuchet --static-swift-stdlib && strip -o /trebuchet "$(swift build -c release --product trebuchet --static-swift-stdlib --show-bin-path)/trebuchet"
 
 FROM debian:bookworm-slim
-RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates libssl3 zlib1g libsqlite3-0 && rm -rf /var/lib/apt/lists/*
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates libssl3 zlib1g libsqlite3-0 libcurl4 && rm -rf /var/lib/apt/lists/*
 RUN useradd --system --uid 10001 --create-home --home-dir /var/lib/trebuchet trebuchet
 COPY --from=build /trebuchet /usr/local/bin/trebuchet
 USER trebuchet

@@ -63,6 +63,7 @@ let package = Package(
         .library(name: "SharedState", targets: ["SharedState"]),
         .library(name: "StateMachines", targets: ["StateMachines"]),
         .library(name: "TrebuchetServices", targets: ["TrebuchetServices"]),
+        .library(name: "TrebuchetTelemetry", targets: ["TrebuchetTelemetry"]),
         .library(name: "TrebuchetStore", targets: ["TrebuchetStore"]),
         .library(name: "TrebuchetCluster", targets: ["TrebuchetCluster"]),
         .library(name: "TrebuchetRedis", targets: ["TrebuchetRedis"]),
@@ -79,6 +80,7 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         // Layer 0: differences between operating systems, bytes, macros.
         library("Platform", ["CEpoll"]),
         library("Bytes"),
@@ -109,13 +111,14 @@ let package = Package(
         library("StateMachines", ["Relays", "Platform", "IdentifiedArrays", "StateMachineMacros"]),
         library("SharedState", ["Relays", "Platform", "IdentifiedArrays"]),
         // Layer 3
+        // Requests to other servers and mails, by libcurl. Linked only by the products that use it.
+        library("Transfers", ["Bytes", "Platform", "Transports", "Networking", "CCurl"]),
         library("WebSockets", ["Bytes", "Platform", "Transports", "Networking", "COpenSSL", "CZlib"]),
         // Actors and their streams, shared by server and client.
         library(
             "TrebuchetActors",
             ["Bytes", "Platform", "Transports", "Relays", "TrebuchetWire", "Deltas", "TrebuchetMacros"]),
         // Layer 4
-        library("Outbound", ["Bytes", "Transports", "Networking", "WebSockets"]),
         library(
             "TrebuchetClient", ["TrebuchetActors", "Bytes", "Platform", "Transports", "Relays", "TrebuchetWire"]),
         // Layer 5: servers and socket transports; a transport over Foundation for systems without `Networking`.
@@ -124,7 +127,7 @@ let package = Package(
             "Trebuchet",
             [
                 "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Bytes", "Platform", "Transports", "Relays",
-                "Networking", "WebSockets", "Outbound", "TrebuchetWire", "Deltas", "COpenSSL",
+                "Networking", "WebSockets", "TrebuchetWire", "Deltas", "COpenSSL",
             ]),
         // Layer 6
         library(
@@ -136,12 +139,16 @@ let package = Package(
             ]),
         // The coordination store in Redis.
         library("TrebuchetRedis", ["TrebuchetCluster", "Bytes", "Platform", "Transports", "Networking", "COpenSSL"]),
+        // Export of spans to a collector.
+        library(
+            "TrebuchetTelemetry",
+            ["Trebuchet", "TrebuchetActors", "TrebuchetWire", "Transports", "Transfers", "Bytes"]),
         // Services of a backend as actors: sign-in, rooms, topics, collections.
         library(
             "TrebuchetServices",
             [
                 "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Transports", "SharedState",
-                "Relays", "Outbound", "TrebuchetWire", "Bytes", "Platform", "CEpoll",
+                "Relays", "Transfers", "TrebuchetWire", "Bytes", "Platform", "CEpoll",
             ]),
         // Beside the layers: support for tests and previews of apps.
         library(
@@ -168,7 +175,7 @@ let package = Package(
             [
                 "Commands", "Benchmarks", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports",
                 "TrebuchetServices", "TrebuchetStore", "TrebuchetCluster", "TrebuchetRedis", "SharedState",
-                "WebSockets", "Outbound",
+                "WebSockets", "Transfers", "TrebuchetTelemetry",
                 "Networking", "TrebuchetWire", "Bytes", "Platform", "CEpoll",
             ]),
         // Layer 10
@@ -191,7 +198,7 @@ let package = Package(
 
         test("BytesTests", ["Bytes"]),
         test("IdentifiedArraysTests", ["IdentifiedArrays"]),
-        test("OutboundTests", ["Outbound"]),
+        test("TransfersTests", ["Transfers", "Networking", "Transports", "Bytes", "TestCertificates", "TestSupport"]),
         test("TrebuchetClusterTests", ["TrebuchetCluster", "Platform", "DocumentedDefaults", "TestSupport"]),
         test(
             "TrebuchetRedisTests",
@@ -266,7 +273,7 @@ let package = Package(
             "ObservabilityTests",
             [
                 "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetTesting", "Networking",
-                "WebSockets", "Bytes", "Platform", "TestCertificates", "TestSupport",
+                "WebSockets", "Bytes", "Platform", "TestCertificates", "TestSupport", "TrebuchetTelemetry",
             ]),
         // Streaming: envelopes, sequence numbers, the client's registry, delivery, duplicates.
         test(
@@ -288,7 +295,7 @@ let package = Package(
             [
                 "TrebuchetServices", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports",
                 "TrebuchetTesting", "SharedState", "Networking", "TrebuchetWire",
-                "Deltas", "Bytes", "Relays", "Outbound", "DocumentedDefaults", "COpenSSL", "WebSockets", "TestSupport",
+                "Deltas", "Bytes", "Relays", "DocumentedDefaults", "COpenSSL", "WebSockets", "TestSupport",
                 "Platform",
             ]),
         // Sign-in at servers that are nodes of one cluster.
@@ -478,7 +485,7 @@ let package = Package(
             name: "DocumentationSnippetTests",
             dependencies: [
                 "Trebuchet", "TrebuchetServices", "SharedState", "Loading", "QStream", "Relays", "StateMachines",
-                "TrebuchetStore", "TrebuchetCluster", "TrebuchetRedis", "TrebuchetTesting",
+                "TrebuchetStore", "TrebuchetCluster", "TrebuchetRedis", "TrebuchetTesting", "TrebuchetTelemetry",
             ],
             swiftSettings: [.swiftLanguageMode(.v6)]),
         // The last steps of the tutorials, linked from the catalogs, with the settings of a user's package.

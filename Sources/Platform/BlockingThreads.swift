@@ -7,7 +7,8 @@ internal import Synchronization
 
 /// A small thread pool for work that waits for a disk, so that it blocks neither a reactor nor Swift's concurrency pool.
 ///
-/// Threads start on demand and then stay. The process has one pool for blocking work and one for long computations.
+/// Threads start on demand and then stay. The process has one pool for blocking work, one for long
+/// computations, and those of modules that wait for other systems.
 package final class BlockingThreads: Sendable {
     package static let shared = BlockingThreads(4)
     /// The pool for long computations: as many threads as the machine runs at once, at most 4.
@@ -25,7 +26,8 @@ package final class BlockingThreads: Sendable {
     private let state = Mutex(State())
     private let semaphore = ThreadSemaphore()
 
-    private init(_ maximumThreads: Int) { self.maximumThreads = maximumThreads }
+    /// - Parameter maximumThreads: the maximum number of threads; more work waits.
+    package init(_ maximumThreads: Int) { self.maximumThreads = maximumThreads }
 
     /// Queues `work`. The caller bounds the amount of queued work.
     package func run(_ work: @escaping @Sendable () -> Void) {

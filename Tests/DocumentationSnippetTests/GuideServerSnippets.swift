@@ -3,6 +3,7 @@
 import Foundation
 import Observation
 import Trebuchet
+import TrebuchetTelemetry
 import TrebuchetCluster
 import TrebuchetRedis
 import TrebuchetServices

@@ -7,6 +7,7 @@ import TrebuchetTesting
 
 @testable import Trebuchet
 @testable import TrebuchetActors
+@testable import TrebuchetTelemetry
 
 /// The export of spans to a collector, with all its failures.
 @Suite(.timeLimit(.minutes(5))) struct SpanExportTests {
@@ -135,8 +136,8 @@ import TrebuchetTesting
         #expect(exporter.counts.sent == 0 && exporter.counts.dropped == 100 && said.count == 100)
         let reason =
             switch manner {
-            case .floods: "the response is not HTTP/1.1"
-            default: "it did not respond within"
+            case .floods: "the response is larger than"
+            default: "timed out after"
             }
         #expect(said.lines.allSatisfy { $0.contains(reason) && $0.utf8.count < 300 }, "\(said.lines)")
     }

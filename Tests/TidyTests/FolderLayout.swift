@@ -21,7 +21,7 @@ enum FolderLayout {
         ],
         // The parts of a server, then those of one connection, then the server.
         "Trebuchet": [
-            ["Limits"], ["Metrics"], ["Logging"], ["Tracing"], ["Access"], ["StaticFiles"], ["Transports"],
+            ["Limits"], ["Metrics"], ["Logging"], ["Access"], ["StaticFiles"], ["Transports"],
             ["Cluster/Logs"],
             ["Server/Quotas"],
             ["Server/ClientActors"],

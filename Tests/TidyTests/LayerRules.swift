@@ -3,7 +3,7 @@
 /// A new module gets its layer here and in Docs/Internals/Architecture.md.
 enum LayerRules {
     static let layers: [String: Int] = [
-        "CEpoll": -1, "COpenSSL": -1, "CZlib": -1, "CSQLite": -1,
+        "CEpoll": -1, "COpenSSL": -1, "CZlib": -1, "CSQLite": -1, "CCurl": -1,
         "Platform": 0, "Bytes": 0, "IdentifiedArrays": 0, "SwiftReading": 0, "TrebuchetMacros": 1,
         "StateMachineMacros": 0, "TestCertificates": 0, "Mutations": 0,
         "DocumentedDefaults": 0, "ToolOptions": 0, "ServicesPython": 0,
@@ -12,10 +12,11 @@ enum LayerRules {
         "TestSupport": 2,
         "Relays": 1, "Transports": 1, "TrebuchetWire": 1, "TrebuchetCluster": 1,
         "Networking": 2, "Deltas": 2, "QStream": 2, "Loading": 2, "StateMachines": 2, "SharedState": 2,
-        "WebSockets": 3, "TrebuchetActors": 3,
-        "Outbound": 4, "TrebuchetClient": 4,
+        "WebSockets": 3, "Transfers": 3, "TrebuchetActors": 3,
+        "TrebuchetClient": 4,
         "Trebuchet": 5, "TrebuchetURLSession": 5,
-        "TrebuchetStore": 6, "TrebuchetRedis": 6, "TrebuchetServices": 6, "TrebuchetTesting": 6,
+        "TrebuchetStore": 6, "TrebuchetRedis": 6, "TrebuchetServices": 6, "TrebuchetTelemetry": 6,
+        "TrebuchetTesting": 6,
         "NodeSupport": 6,
         "Interop": 6, "Interop2": 6,
         "Commands": 7, "ServicesClient": 7, "PowerCuts": 7,

@@ -13,7 +13,7 @@ enum TrapRules {
         "Bytes", "Platform", "Transports", "Relays", "IdentifiedArrays", "Networking", "WebSockets", "TrebuchetWire",
         "Deltas",
         "TrebuchetActors", "TrebuchetClient", "Trebuchet", "TrebuchetServices", "TrebuchetCluster", "TrebuchetRedis",
-        "TrebuchetStore", "Outbound", "TrebuchetURLSession",
+        "TrebuchetStore", "Transfers", "TrebuchetTelemetry", "TrebuchetURLSession",
     ]
 
     static let groups = [

@@ -1,5 +1,7 @@
 import Commands
+import Foundation
 import Glibc
+import Platform
 
 /// A file that an option of `serve` names, such as a list of providers or a token.
 enum ConfigurationFile {
@@ -33,5 +35,20 @@ enum ConfigurationFile {
             bytes += buffer[..<count]
             guard bytes.count <= maximum else { throw problem("the file is larger than \(maximum) bytes") }
         }
+    }
+
+    /// Returns the first line of the file that an option names, or the value of an environment variable; nil without both.
+    static func secret(
+        _ option: String, or variable: String, _ arguments: ParsedArguments
+    ) throws(UsageError) -> String? {
+        guard let path = arguments.string(option) else {
+            let value = ProcessInfo.processInfo.environment[variable]
+            return value?.isEmpty == false ? value : nil
+        }
+        let bytes = try read(path, of: option, maximum: 65_536, isSecret: true)
+        let line = String(decoding: bytes.withoutByteOrderMark.prefix { $0 != 10 && $0 != 13 }, as: UTF8.self)
+            .trimmingCharacters(in: .whitespaces)
+        guard !line.isEmpty else { throw UsageError("\(option) \(path): the first line is empty") }
+        return line
     }
 }

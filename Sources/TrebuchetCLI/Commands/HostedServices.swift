@@ -6,26 +6,26 @@ import TrebuchetServices
 
 /// The services that `serve` hosts: all of them, unless `--services` selects some, or the server is for measurements.
 struct HostedServices {
-    static let options = [
-        OptionSpec(
-            "--services", "NAMES",
-            "services to host, separated by commas: \(known.joined(separator: ", ")), or none (all)"),
-        OptionSpec(
-            "--rules", "FILE",
-            "rules file for collections and rooms (Docs/Reference/Rules.md); SIGHUP reloads it (the output of "
-                + "'rules show')"),
-        OptionSpec(
-            "--admin-socket", "PATH",
-            "Unix socket of the command 'trebuchet admin', independent of --admin (the file of --data with the suffix .admin)"
-        ),
-        OptionSpec(
-            "--mail-command", "COMMAND",
-            "auth: program that reads mails with codes on standard input, like 'sendmail -t'; it has the address and the "
-                + "code in TREBUCHET_MAIL_TO and TREBUCHET_MAIL_CODE"),
-        OptionSpec("--smtp", "HOST:PORT", "auth: SMTP relay for mails with codes"),
-        OptionSpec("--oidc", "FILE", "auth: JSON list of providers for ID tokens (none)"),
-        OptionSpec("--mail-from", "ADDRESS", "auth: sender of mails (trebuchet@localhost)"),
-    ]
+    static let options =
+        [
+            OptionSpec(
+                "--services", "NAMES",
+                "services to host, separated by commas: \(known.joined(separator: ", ")), or none (all)"),
+            OptionSpec(
+                "--rules", "FILE",
+                "rules file for collections and rooms (Docs/Reference/Rules.md); SIGHUP reloads it (the output of "
+                    + "'rules show')"),
+            OptionSpec(
+                "--admin-socket", "PATH",
+                "Unix socket of the command 'trebuchet admin', independent of --admin (the file of --data with the suffix .admin)"
+            ),
+            OptionSpec(
+                "--mail-command", "COMMAND",
+                "auth: program that reads mails with codes on standard input, like 'sendmail -t'; it has the address and the "
+                    + "code in TREBUCHET_MAIL_TO and TREBUCHET_MAIL_CODE"),
+            OptionSpec("--oidc", "FILE", "auth: JSON list of providers for ID tokens (none)"),
+            OptionSpec("--mail-from", "ADDRESS", "auth: sender of mails (trebuchet@localhost)"),
+        ] + MailRelayOptions.specs
 
     private static let known = [AuthService.name, RoomHost.name, CollectionHost.name]
 
@@ -61,7 +61,9 @@ struct HostedServices {
             throw UsageError("--rules requires --services with collections or rooms")
         }
         guard names.contains(AuthService.name) else {
-            if let option = ["--mail-command", "--smtp", "--mail-from", "--oidc"].first(where: arguments.has) {
+            if let option = (["--mail-command", "--mail-from", "--oidc"] + MailRelayOptions.names).first(
+                where: arguments.has)
+            {
                 throw UsageError("\(option) requires --services with auth")
             }
             accounts = nil
@@ -196,18 +198,13 @@ struct HostedServices {
     ) throws(UsageError) -> any MagicCodeMailer {
         let sender = arguments.string("--mail-from") ?? "trebuchet@localhost"
         guard MailAddress.isValid(sender) else { throw UsageError("--mail-from \(sender): not a mail address") }
-        switch (arguments.string("--mail-command"), arguments.string("--smtp")) {
+        switch (arguments.string("--mail-command"), try MailRelayOptions.mailer(arguments, sender: sender)) {
         case (.some, .some): throw UsageError("--mail-command and --smtp cannot be combined")
         case (let command?, nil):
             let words = command.split(separator: " ").map(String.init)
             guard !words.isEmpty else { throw UsageError("--mail-command must not be empty") }
             return CommandMailer(words, sender: sender) { report(.notice, $0) }
-        case (nil, let relay?):
-            let problem = UsageError("--smtp \(relay): not HOST:PORT, such as 127.0.0.1:25")
-            guard let colon = relay.lastIndex(of: ":"), let port = Int(relay[relay.index(after: colon)...]),
-                (1...65535).contains(port), colon > relay.startIndex
-            else { throw problem }
-            return SMTPMailer(host: HostName.withoutBrackets(relay[..<colon]), port: port, sender: sender)
+        case (nil, let mailer?): return mailer
         case (nil, nil):
             Console.error(
                 "trebuchet serve: sign-in codes are printed here; to mail them, use --mail-command or --smtp")

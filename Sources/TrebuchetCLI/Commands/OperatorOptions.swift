@@ -2,6 +2,7 @@ import Commands
 import Foundation
 import Platform
 import Trebuchet
+import TrebuchetTelemetry
 
 /// The options of `serve` for operators: the log, the admin endpoint, the inspector, tracing and shutdown.
 struct OperatorOptions: Sendable {
@@ -116,7 +117,7 @@ struct OperatorOptions: Sendable {
             if let option = others.first(where: arguments.has) { throw UsageError("\(option) requires --inspector") }
             return nil
         }
-        let token = try token("--inspector-token-file", or: "TREBUCHET_INSPECTOR_TOKEN", arguments)
+        let token = try ConfigurationFile.secret("--inspector-token-file", or: "TREBUCHET_INSPECTOR_TOKEN", arguments)
         guard text.contains(":") else {
             let port = try text.isEmpty ? 0 : arguments.int("--inspector", in: 0...65_535) ?? 0
             return Admin(host: "127.0.0.1", port: port, tls: nil, token: token)
@@ -182,7 +183,7 @@ struct OperatorOptions: Sendable {
         }
         return Admin(
             host: host, port: port, tls: tls,
-            token: try token("--admin-token-file", or: "TREBUCHET_ADMIN_TOKEN", arguments))
+            token: try ConfigurationFile.secret("--admin-token-file", or: "TREBUCHET_ADMIN_TOKEN", arguments))
     }
 
     private static func parseEndpoint(_ option: String, _ text: String) throws(UsageError) -> (host: String, port: Int)
@@ -191,20 +192,6 @@ struct OperatorOptions: Sendable {
             (0...65_535).contains(port), colon > text.startIndex
         else { throw UsageError("\(option): '\(text)' is not HOST:PORT, such as 127.0.0.1:9464") }
         return (HostName.withoutBrackets(text[..<colon]), port)
-    }
-
-    private static func token(
-        _ option: String, or variable: String, _ arguments: ParsedArguments
-    ) throws(UsageError) -> String? {
-        guard let path = arguments.string(option) else {
-            let token = ProcessInfo.processInfo.environment[variable]
-            return token?.isEmpty == false ? token : nil
-        }
-        let bytes = try ConfigurationFile.read(path, of: option, maximum: 65_536, isSecret: true)
-        let line = String(decoding: bytes.withoutByteOrderMark.prefix { $0 != 10 && $0 != 13 }, as: UTF8.self)
-            .trimmingCharacters(in: .whitespaces)
-        guard !line.isEmpty else { throw UsageError("\(option) \(path): the first line is empty") }
-        return line
     }
 }
 

@@ -7,6 +7,7 @@ import TrebuchetCluster
 import TrebuchetRedis
 import TrebuchetServices
 import TrebuchetStore
+import TrebuchetTelemetry
 import WebSockets
 
 /// `trebuchet serve`: hosts the services, and the example actors on request.

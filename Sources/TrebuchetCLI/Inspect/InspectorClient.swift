@@ -1,6 +1,6 @@
 import Commands
 import Foundation
-import Outbound
+import Transfers
 import Trebuchet
 
 /// A client of a server's inspector, for `inspect` and `top`.
@@ -56,7 +56,7 @@ struct InspectorClient: Sendable {
         let target = "/inspect/\(path)" + (parts.isEmpty ? "" : "?" + parts.joined(separator: "&"))
         CommandTimeout.current?.start(awaiting: "response of the inspector")
         defer { CommandTimeout.current?.stop() }
-        let reply: HTTPClientResponse
+        let reply: TransferResponse
         do {
             reply = try await Self.fetch(HTTPEndpoint(base + target), bearer: token)
         } catch let error as TransportError where error.code == .refused {
@@ -80,11 +80,11 @@ struct InspectorClient: Sendable {
     }
 
     /// Returns the response, or throws when the task is cancelled, without waiting for the server.
-    private static func fetch(_ endpoint: HTTPEndpoint, bearer: String) async throws -> HTTPClientResponse {
-        let (replies, reply) = AsyncThrowingStream.makeStream(of: HTTPClientResponse.self)
+    private static func fetch(_ endpoint: HTTPEndpoint, bearer: String) async throws -> TransferResponse {
+        let (replies, reply) = AsyncThrowingStream.makeStream(of: TransferResponse.self)
         Task {
             do {
-                reply.yield(try await HTTPFetch.get(endpoint, bearer: bearer, maximumSize: maximumSize))
+                reply.yield(try await HTTPTransfer.get(endpoint, bearer: bearer, maximumSize: maximumSize))
             } catch {
                 reply.finish(throwing: error)
             }

@@ -1,5 +1,6 @@
 internal import Platform
-internal import Outbound
+internal import Transfers
+internal import Transports
 
 /// An issuer of ID tokens with which users can sign in (OpenID Connect Core 1.0).
 ///
@@ -78,8 +79,8 @@ public struct OpenIDProvider: Sendable {
     }
 
     private static func address(_ url: String, _ member: String) throws(Problem) -> HTTPEndpoint {
-        do throws(FetchError) { return try HTTPEndpoint(url) } catch {
-            throw Problem(member: member, reason: error.description)
+        do throws(TransportError) { return try HTTPEndpoint(url) } catch {
+            throw Problem(member: member, reason: error.message)
         }
     }
 

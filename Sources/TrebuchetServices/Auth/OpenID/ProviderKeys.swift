@@ -1,6 +1,7 @@
 internal import Bytes
 internal import Platform
-internal import Outbound
+internal import Transfers
+internal import Transports
 internal import Trebuchet
 
 #if canImport(FoundationEssentials)
@@ -76,7 +77,7 @@ actor ProviderKeys {
         do {
             let reply = try await Self.get(try await address())
             let keys = try SigningKey.all(in: reply.body)
-            cache.fetched(keys, lifetime: KeyCache.lifetime(reply.list("Cache-Control")), at: uptime())
+            cache.fetched(keys, lifetime: KeyCache.lifetime(reply.headers.list("Cache-Control")), at: uptime())
         } catch {
             cache.failed(at: uptime())
             report("fetching the keys of provider '\(provider.name)' failed: \(error)")
@@ -89,23 +90,25 @@ actor ProviderKeys {
         case .discovery(let address):
             let reply = try await Self.get(address)
             guard let found = try? JSONDecoder().decode(Discovery.self, from: Data(reply.body)) else {
-                throw FetchError("\(address) has no 'issuer' or no 'jwks_uri'")
+                throw TransportError(.handshake, "\(address) has no 'issuer' or no 'jwks_uri'")
             }
             guard found.issuer.isSameBytes(as: provider.issuer) else {
-                throw FetchError("\(address) has the issuer '\(found.issuer.prefix(bytes: 256))'")
+                throw TransportError(.handshake, "\(address) has the issuer '\(found.issuer.prefix(bytes: 256))'")
             }
             return try HTTPEndpoint(found.jwks_uri)
         }
     }
 
-    private static func get(_ address: HTTPEndpoint) async throws -> HTTPClientResponse {
-        let reply: HTTPClientResponse
-        do {
-            reply = try await HTTPFetch.get(address)
+    private static func get(_ address: HTTPEndpoint) async throws(TransportError) -> TransferResponse {
+        let reply: TransferResponse
+        do throws(TransportError) {
+            reply = try await HTTPTransfer.get(address)
         } catch {
-            throw FetchError("\(address): \(error)")
+            throw TransportError(error.code, "\(address): \(error.message)")
         }
-        guard reply.status == 200 else { throw FetchError("\(address) responded with status \(reply.status)") }
+        guard reply.status == 200 else {
+            throw TransportError(.handshake, "\(address) responded with status \(reply.status)")
+        }
         return reply
     }
 }

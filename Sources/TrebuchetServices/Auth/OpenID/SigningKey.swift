@@ -1,4 +1,4 @@
-internal import Outbound
+internal import Transports
 internal import Trebuchet
 internal import TrebuchetWire
 
@@ -40,12 +40,12 @@ struct SigningKey: Sendable {
     let verifier: JSONWebTokenVerifier
 
     /// Returns the signing keys of a set; throws when there is none.
-    static func all(in json: [UInt8]) throws(FetchError) -> [SigningKey] {
+    static func all(in json: [UInt8]) throws(TransportError) -> [SigningKey] {
         guard let set = try? JSONDecoder().decode(KeySet.self, from: Data(json)) else {
-            throw FetchError("the response is not a JSON Web Key Set (RFC 7517)")
+            throw TransportError(.handshake, "the response is not a JSON Web Key Set (RFC 7517)")
         }
         let keys = set.keys.prefix(maximumKeys).compactMap { $0.key.flatMap { SigningKey($0) } }
-        guard !keys.isEmpty else { throw FetchError("the response has no key for RS256 or ES256") }
+        guard !keys.isEmpty else { throw TransportError(.handshake, "the response has no key for RS256 or ES256") }
         return keys
     }
 

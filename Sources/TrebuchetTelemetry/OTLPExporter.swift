@@ -1,7 +1,8 @@
-internal import Outbound
 internal import Synchronization
-public import TrebuchetActors
+internal import Transfers
 public import Transports
+public import Trebuchet
+public import TrebuchetActors
 
 /// Exports spans to an OpenTelemetry collector: OTLP over HTTP, in JSON.
 ///
@@ -29,8 +30,8 @@ public final class OTLPExporter: ServerEventHandler {
     struct Timeouts {
         /// The time to wait for more spans.
         var gathering = Duration.seconds(1)
-        /// The timeout for connecting, and then for the response.
-        var response = HTTPFetch.timeout
+        /// The timeout of a request.
+        var response = HTTPTransfer.timeout
         /// The pause after a failed batch. It limits requests to an unavailable collector and log lines.
         var afterFailure = Duration.seconds(5)
     }
@@ -76,13 +77,9 @@ public final class OTLPExporter: ServerEventHandler {
         url: String, service: String = "trebuchet", instance: String? = nil, timeouts: Timeouts,
         log: @escaping @Sendable (String) -> Void
     ) throws(TransportError) {
-        do throws(FetchError) {
-            let address = try HTTPEndpoint(url, allowsPlaintext: true)
-            let root = url.hasSuffix("/") ? String(url.dropLast()) : url
-            self.address = address.isRoot ? try HTTPEndpoint(root + "/v1/traces", allowsPlaintext: true) : address
-        } catch {
-            throw TransportError(.addressInvalid, error.description)
-        }
+        let address = try HTTPEndpoint(url, allowsPlaintext: true)
+        let root = url.hasSuffix("/") ? String(url.dropLast()) : url
+        self.address = address.isRoot ? try HTTPEndpoint(root + "/v1/traces", allowsPlaintext: true) : address
         self.service = service
         self.instance = instance
         self.timeouts = timeouts
@@ -190,14 +187,12 @@ public final class OTLPExporter: ServerEventHandler {
 
     private func send(_ spans: [TraceSpan]) async {
         let problem: String?
-        do {
-            let reply = try await HTTPFetch.post(
-                OTLPText.json(spans, service: service, instance: instance), to: address, patience: timeouts.response)
+        do throws(TransportError) {
+            let reply = try await HTTPTransfer.post(
+                OTLPText.json(spans, service: service, instance: instance), to: address, timeout: timeouts.response)
             problem = (200..<300).contains(reply.status) ? nil : "the collector responded with \(reply.status)"
-        } catch let error as TransportError {
-            problem = error.message
         } catch {
-            problem = "\(error)"
+            problem = error.message
         }
         let unreported = state.withLock { state in
             defer { state.unreported = 0 }
