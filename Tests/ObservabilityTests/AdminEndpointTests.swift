@@ -118,9 +118,9 @@ import TrebuchetTesting
         let address = try server.openAdmin(port: 0)
         #expect(try await get("/readyz", address) == "503")
         #expect(try await get("/healthz", address) == "503")
-        #expect(try await get("/livez", address) == "200")
+        #expect(try await eventually { try await get("/livez", address) == "200" })
         let port = try await server.start().port
-        #expect(try await get("/readyz", address) == "200")
+        #expect(try await eventually { try await get("/readyz", address) == "200" })
         let leaving = Task { await server.shutdown(delay: .seconds(600), drain: .zero) }
         #expect(try await eventually { try await get("/readyz", address) == "503" })
         #expect(try await get("/healthz", address) == "200")
@@ -139,14 +139,15 @@ import TrebuchetTesting
     func store() async throws {
         let store = BreakableStore()
         try await withAdmin(store: store) { _, server, address async throws in
-            #expect(try await get("/readyz", address) == "200")
+            #expect(try await eventually { try await get("/readyz", address) == "200" })
             store.isBroken.withLock { $0 = true }
             #expect(try await get("/readyz", address) == "503")
             let answer = try await RawPeer.get("/readyz?verbose", at: address)
             #expect(answer.contains("[-] store: it cannot be read: ") && answer.contains("[+] server: ok"))
-            #expect(try await get("/livez", address) == "200", "a restart would not help")
+            // A restart would not help.
+            #expect(try await eventually { try await get("/livez", address) == "200" })
             store.isBroken.withLock { $0 = false }
-            #expect(try await get("/readyz", address) == "200")
+            #expect(try await eventually { try await get("/readyz", address) == "200" })
         }
     }
 
