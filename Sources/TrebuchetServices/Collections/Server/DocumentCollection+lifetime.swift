@@ -3,7 +3,7 @@ internal import Trebuchet
 /// The end of an unused collection.
 extension DocumentCollection {
     var isUnused: Bool {
-        !isClosed && !isWriting && copying == nil && !isReadingOthers && next.isEmpty
+        !isClosed && !isWriting && copying == nil && !commits.isTaken && next.isEmpty
             && !table.hasUnwritten
             && queries.isEmpty
     }

@@ -46,10 +46,8 @@ distributed actor DocumentCollection: ServiceActor {
     /// The number of calls, to detect calls during a wait.
     var calls = 0
     var isIdleTimerRunning = false
-    /// True while a commit reads documents of other collections or is decoded in several turns. Later commits wait for it, to keep
-    /// the order of arrival.
-    var isReadingOthers = false
-    private var waiters: [CheckedContinuation<Void, Never>] = []
+    /// The order of commits: of those that read documents of other collections, or are decoded or executed in several turns.
+    let commits = CommitOrder()
     /// The time of the timer, in milliseconds since 1970.
     var alarm: Int?
     var timer: Task<Void, Never>?
@@ -98,51 +96,7 @@ distributed actor DocumentCollection: ServiceActor {
         else { throw .invalidDocument("a client's name must have 16 to 128 bytes, and a call at most 32 commands") }
         guard table.unwrittenCount < Self.waitingDocuments else { throw .rateLimited(retryAfterMilliseconds: 20) }
         table.limits = host.limits(of: name)
-        var isInLine = false
-        defer { if isInLine { resumeNextCommit() } }
-        let read = try await decode(mutations, of: caller, isInLine: &isInLine)
-        let targets = Set(read.lazy.flatMap(\.targets).filter { $0.collection != self.name })
-        if !isInLine, isReadingOthers || !targets.isEmpty { isInLine = await waitForCommits() }
-        // Without links to check there is no suspension here, so commits keep the order of their arrival.
-        let found = targets.isEmpty ? [:] : try await host.documents(targets)
-        try checkOpen()
-        let (host, name, now, rules) = (host, name, host.clock.now(), host.rules)
-        let there = found.filter { target, document in
-            !document.isExpired(at: now) && host.may(principal, .read, document, in: target.collection)
-        }
-        var outcomes: [MutationOutcome] = []
-        var slice = ScanSlice()
-        let failures = self.failures
-        for mutation in read {
-            if table.isBatchFull || !outcomes.isEmpty && slice.isOver {
-                // Other work gets its turn, and commits that arrive meanwhile wait for this one.
-                (isReadingOthers, isInLine) = (true, true)
-                if table.isBatchFull { try await waitUntilWritten(for: caller.connection) } else { await Task.yield() }
-                slice = ScanSlice()
-                try checkOpen()
-                guard self.failures == failures else {
-                    throw .storeFailed("the preceding write could not be stored")
-                }
-            }
-            switch mutation {
-            case .mutation(let mutation):
-                outcomes.append(
-                    table.apply(
-                        mutation, from: client, creator: principal?.id, origin: table.origin(of: caller.host),
-                        at: now, isThere: { there[$0] != nil },
-                        check: { change throws(CollectionError) in try rules.validate(principal, change, in: name) }
-                    ) { action, document in host.may(principal, action, document, in: name) })
-            case .refused(let outcome): outcomes.append(outcome)
-            }
-            if let error = outcomes.last?.error {
-                host.log.refusal(error, of: "a write", in: name, by: caller.connection)
-            }
-        }
-        applyExpired()
-        watchForExpiry()
-        // Later commits change the same batch, or the next one.
-        if isInLine { resumeNextCommit() }
-        isInLine = false
+        var outcomes = try await execute(mutations, from: client, of: principal, caller)
         if !outcomes.isEmpty, holdsResponse(outcomes, of: caller) { return outcomes }
         try await waitUntilWritten(for: caller.connection)
         guard !isClosed else { throw lost }
@@ -185,21 +139,6 @@ distributed actor DocumentCollection: ServiceActor {
         let principal = caller.connection.principal
         guard (principal?.id ?? "").isSameBytes(as: account) else { throw .otherAccount }
         return try await commit(mutations, from: client, of: principal, caller)
-    }
-
-    /// Waits for commits that have been suspended before their execution. Later commits wait for this one then. Returns true.
-    func waitForCommits() async -> Bool {
-        guard isReadingOthers else {
-            isReadingOthers = true
-            return true
-        }
-        await withCheckedContinuation { waiters.append($0) }
-        return true
-    }
-
-    private func resumeNextCommit() {
-        guard waiters.isEmpty else { return waiters.removeFirst().resume() }
-        isReadingOthers = false
     }
 
     // MARK: Queries
