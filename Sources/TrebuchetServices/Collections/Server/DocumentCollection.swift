@@ -21,7 +21,7 @@ distributed actor DocumentCollection: ServiceActor {
     /// The shard of its reactor, which holds responses.
     private lazy var shard = actorSystem.shard(of: id.home)
     /// The turns of calls that read.
-    private let turns = FairTurns<CallerScope>()
+    let turns = FairTurns<CallerScope>()
     /// The last write that is in the store.
     var revision: Int
     /// The last write that all results include.
@@ -153,20 +153,15 @@ distributed actor DocumentCollection: ServiceActor {
         guard !isClosed else { throw .closed }
         calls += 1
         defer { closeIfUnused() }
-        let (query, reader, mayRead) = try read(query, for: caller)
-        expire()
-        let key = OpenQuery.Key(query: query, reader: reader)
         queries.reading += 1
         defer { queries.reading -= 1 }
-        await takeTurns(caller) {
-            queries.query(key) != nil || queries.prepare(MatchList.Key(query, for: reader), mayRead: mayRead)
-        }
-        guard !isClosed else { throw .closed }
+        let read = try await read(query, for: caller)
+        let key = OpenQuery.Key(query: read.query, reader: read.reader)
         // Queries that were opened as another principal, with other roles, or under other rules.
-        for other in queries.queries(of: caller) where other.key.query == query && other.key != key {
+        for other in queries.queries(of: caller) where other.key.query == key.query && other.key != key {
             closeQuery(other, caller)
         }
-        let opened = try queries.open(key, for: caller, mayRead: mayRead)
+        let opened = try queries.open(key, for: caller, mayRead: read.mayRead)
         if opened.isFirstOfConnection {
             let handler = caller.connection.onClose { [weak self, weak caller] in
                 Task {
@@ -209,26 +204,17 @@ distributed actor DocumentCollection: ServiceActor {
         guard !isClosed else { throw .closed }
         calls += 1
         defer { closeIfUnused() }
-        try host.consumeRead(of: caller)
-        // A waiting call has its text only.
-        await takeTurns(caller) { true }
-        try checkOpen()
-        let (query, reader, mayRead) = try decode(query, for: caller)
-        expire()
-        var window = try QueryWindow(query, maximumBytes: host.limits.pageBytes)
-        let key = MatchList.Key(query, for: reader)
         queries.reading += 1
         defer { queries.reading -= 1 }
-        if !queries.prepare(key, mayRead: mayRead) {
-            await takeTurns(caller) { queries.prepare(key, mayRead: mayRead) }
-        }
-        let list = queries.acquireList(key, mayRead: mayRead)
+        let read = try await read(query, for: caller)
+        var window = try QueryWindow(read.query, maximumBytes: host.limits.pageBytes)
+        let list = queries.acquireList(read.listKey, mayRead: read.mayRead)
         defer { releaseList(list) }
         await takeTurns(caller) { queries.continueScan(list) }
         // The lists of a collection that has ended meanwhile are empty.
         try checkOpen()
         let documents = window.computeFirstWindow(in: list.rows)
-        let cursor = window.hasMore ? documents.last.map { QueryCursor(behind: $0, in: query.order).text } : nil
+        let cursor = window.hasMore ? documents.last.map { QueryCursor(behind: $0, in: read.query.order).text } : nil
         return QueryPage(documents: documents, cursor: cursor, count: window.matches, revision: revision)
     }
 
@@ -253,33 +239,67 @@ distributed actor DocumentCollection: ServiceActor {
     }
 
     /// Closes a query that the calling connection has opened.
-    distributed func close(_ query: EncodedJSON) throws(CollectionError) {
+    distributed func close(_ query: EncodedJSON) async throws(CollectionError) {
         let caller = try host.caller()
         try host.consumeRead(of: caller)
-        let query = try CollectionQuery(sent: query).canonical
-        let open = queries.queries(of: caller).first { $0.key.query == query }
-        if let open { release(open, caller) }
-        closeIfUnused()
+        queries.reading += 1
+        defer {
+            queries.reading -= 1
+            closeIfUnused()
+        }
+        var failure: CollectionError?
+        await takeTurns(caller) {
+            do throws(CollectionError) {
+                let query = try CollectionQuery(sent: query).canonical
+                if let open = queries.queries(of: caller).first(where: { $0.key.query == query }) {
+                    release(open, caller)
+                }
+            } catch {
+                failure = error
+            }
+            return true
+        }
+        if let failure { throw failure }
     }
 
-    /// Decodes a query of a caller, after its rate and size were checked.
-    private func read(_ query: EncodedJSON, for caller: CollectionConnectionState) throws(CollectionError) -> (
-        query: CollectionQuery, reader: CollectionReader?, mayRead: @Sendable (Document) -> Bool
-    ) {
+    /// A decoded query of a caller.
+    private struct CallerQuery {
+        /// In its canonical form.
+        let query: CollectionQuery
+        let reader: CollectionReader?
+        let mayRead: @Sendable (Document) -> Bool
+
+        var listKey: MatchList.Key { MatchList.Key(query, for: reader) }
+    }
+
+    /// Decodes a query of a caller, and builds the index for its list, in turns of the caller. A call that waits for its turn has
+    /// only the text of its query.
+    private func read(
+        _ query: EncodedJSON, for caller: CollectionConnectionState
+    ) async throws(CollectionError) -> CallerQuery {
         try host.consumeRead(of: caller)
-        return try decode(query, for: caller)
+        var result: Result<CallerQuery, CollectionError>?
+        await takeTurns(caller) {
+            let read = result ?? decode(query, for: caller)
+            if result == nil { expire() }
+            result = read
+            guard case .success(let read) = read else { return true }
+            return queries.prepare(read.listKey, mayRead: read.mayRead)
+        }
+        guard !isClosed, let result else { throw .closed }
+        return try result.get()
     }
 
-    private func decode(_ query: EncodedJSON, for caller: CollectionConnectionState)
-        throws(CollectionError) -> (
-            query: CollectionQuery, reader: CollectionReader?, mayRead: @Sendable (Document) -> Bool
-        )
-    {
-        let query = try CollectionQuery(sent: query).canonical
-        let (name, principal) = (name, caller.connection.principal)
-        let (reader, rules) = host.reading(principal, in: name)
-        guard let reader else { return (query, nil, { _ in true }) }
-        return (query, reader, { rules.isAllowed(principal, .read, $0, in: name) })
+    private func decode(
+        _ query: EncodedJSON, for caller: CollectionConnectionState
+    ) -> Result<CallerQuery, CollectionError> {
+        Result { () throws(CollectionError) in
+            let query = try CollectionQuery(sent: query).canonical
+            let (name, principal) = (name, caller.connection.principal)
+            let (reader, rules) = host.reading(principal, in: name)
+            guard let reader else { return CallerQuery(query: query, reader: nil, mayRead: { _ in true }) }
+            return CallerQuery(query: query, reader: reader) { rules.isAllowed(principal, .read, $0, in: name) }
+        }
     }
 
     /// Ends queries that the connection may not read any more, not with this reader identity, or not in the quota of its principal;

@@ -6,6 +6,8 @@ import Trebuchet
 
 /// The cost of many simultaneous changes for readers.
 @Suite(.timeLimit(.minutes(5))) struct QueryShowingTests {
+    private static let client = "0123456789abcdef"
+
     @Test("changes are applied to lists in parts, one in each turn, and later ones are queued behind them")
     func parts() async throws {
         try await CollectionTestEnvironment.run { environment in
@@ -132,6 +134,59 @@ import Trebuchet
             await shows(todos) { $0.items.isEmpty }
             let left = try await environment.host.documents(of: "todos")
             #expect(left.isEmpty)
+        }
+    }
+
+    @Test("a change is applied to the cursors of a list in parts")
+    func cursors() async throws {
+        try await CollectionTestEnvironment.run(reactors: 1) { environment in
+            let ada = environment.guest("ada")
+            try await ada.client.connect()
+            let collection = try ada.collection()
+            _ = try await collection.commit((0..<60).map { .add("\($0)", ["n": .integer($0)]) }, from: Self.client)
+            let order = [QueryOrder.ascending("n")]
+            for number in 0..<50 {
+                let document = Document.todo("\(number)", ["n": .integer(Int64(number))])
+                let query = CollectionQuery(order: order, after: QueryCursor(behind: document, in: order).text)
+                _ = try await collection.open(EncodedJSON(query.value))
+            }
+            let local = try #require(environment.host.live.first { $0.name == "todos" }?.part)
+            let parts = await local.whenLocal { collection in
+                let queries = collection.queries
+                let change = DocumentChange(id: "0", after: .todo("0", ["n": .integer(100)]))
+                queries.recordChanges([change], revision: collection.revision + 1)
+                var parts = 1
+                while !queries.continueShowing(ScanSlice(steps: 1)) { parts += 1 }
+                return parts
+            }
+            // Each query is a part to apply the change to, and one to publish.
+            #expect(try #require(parts) >= 2 * 50)
+        }
+    }
+
+    @Test("a call that closes a query waits for its turn, as all calls that decode queries")
+    func closing() async throws {
+        try await CollectionTestEnvironment.run(reactors: 1) { environment in
+            let ada = environment.guest("ada")
+            try await ada.client.connect()
+            let collection = try ada.collection()
+            let query = EncodedJSON(CollectionQuery(where: [.equal("n", .integer(1))]).value)
+            _ = try await collection.open(query)
+            let local = try #require(environment.host.live.first { $0.name == "todos" }?.part)
+            let connection = await local.whenLocal { $0.queries.callers.first?.connection }
+            let holder = CallerScope.connection(try #require(try #require(connection)))
+            await local.whenLocal { await $0.turns.begin(holder) }
+            let calls = Task {
+                try await collection.close(query)
+                await #expect(throws: CollectionError.self) { try await collection.close(EncodedJSON(.string("none"))) }
+            }
+            while await local.whenLocal({ $0.queries.reading }) != 1 { await Task.yield() }
+            let open = await local.whenLocal { $0.queries.callers.count }
+            #expect(open == 1)
+            await local.whenLocal { $0.turns.end(holder, after: 1) }
+            try await calls.value
+            let left = await local.whenLocal { $0.queries.callers.count }
+            #expect(left == 0)
         }
     }
 }

@@ -71,6 +71,8 @@ final class OpenQueries {
     private(set) var updateTurns = 0
     /// Queries that the first of the changes affects.
     private var unpublished: [OpenQuery] = []
+    /// The queries of the list that a change is applied to, and the index of the first query that does not include it.
+    private var applying: (queries: [OpenQuery], next: Int)?
 
     init(host: any QueryHost, documents: some Collection<Document>, prefix: String = CollectionView.prefix) {
         self.host = host
@@ -261,7 +263,7 @@ final class OpenQueries {
 
     /// Ends the lists of a closed collection.
     func removeAll() -> MatchLists.DiscardedLists {
-        (idleLists, unsentChanges, unpublished) = ([], [], [])
+        (idleLists, unsentChanges, unpublished, applying) = ([], [], [], nil)
         return lists.removeAll()
     }
 
@@ -298,13 +300,23 @@ final class OpenQueries {
     }
 
     private func continueApplying(_ slice: inout ScanSlice) -> Bool {
-        let byList = byList
-        return lists.continueApplying(&slice) { list, change in
-            for query in byList[list.number] ?? [] where query.view != nil {
-                guard let change = query.window.apply(change, in: list.rows) else { continue }
-                if query.unpublished == nil { unpublished.append(query) }
-                query.recordChange(change)
+        lists.continueApplying(&slice) { list, change, slice in
+            var (queries, next) = applying ?? (byList[list.number] ?? [], 0)
+            applying = nil
+            while next < queries.count {
+                let query = queries[next]
+                next += 1
+                guard query.view != nil else { continue }
+                let steps = query.window.steps(in: list.rows)
+                if let change = query.window.apply(change, in: list.rows) {
+                    if query.unpublished == nil { unpublished.append(query) }
+                    query.recordChange(change)
+                }
+                guard slice.isOver(afterSteps: steps), next < queries.count else { continue }
+                applying = (queries, next)
+                return false
             }
+            return true
         }
     }
 }
