@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Distributed
 internal import Platform
 internal import Synchronization
@@ -14,7 +15,7 @@ public final class CollectionHost: QueryHost, Sendable {
         /// Counts replacements of the rules.
         var rulesNumber = 0
         /// Unused collections, which may be deactivated to make room.
-        var idle = LRUOrder<String>()
+        var idle: FairTable<ActivationOwner?, String, Void>
         /// True while a collection writes a snapshot.
         var isCopying = false
         var queries: QueryQuotas
@@ -32,6 +33,8 @@ public final class CollectionHost: QueryHost, Sendable {
     private let hostRates: ShardedBuckets<CallerHost>
     private let networkRates: ShardedBuckets<CallerHost>
     let log: CollectionLog
+    /// Counts the bytes of loaded documents and open queries.
+    let memory: CollectionMemoryLedger
     private let collections: ServiceActors<DocumentCollection>
     private let callers = ServiceConnections<CollectionConnectionState>()
     private let contents: Mutex<Contents>
@@ -51,7 +54,10 @@ public final class CollectionHost: QueryHost, Sendable {
         networkRates = ShardedBuckets(limits.writesPerHost.ofNetwork)
         log = CollectionLog(server)
         collections = ServiceActors(of: Self.name, at: server, limit: limits.collections)
-        contents = Mutex(Contents(rules: rules, queries: QueryQuotas(limits)))
+        let budget = server.memoryBudget
+        memory = CollectionMemoryLedger(limits.memory(serverBytes: budget.limit), in: budget)
+        contents = Mutex(
+            Contents(rules: rules, idle: FairTable(capacity: limits.collections), queries: QueryQuotas(limits)))
     }
 
     /// Adds the collection service to a server. Its access policy must identify callers; otherwise every call is refused with
@@ -172,17 +178,21 @@ public final class CollectionHost: QueryHost, Sendable {
     ) async throws -> DocumentCollection {
         let name = collections.name(ofActor: actorName)
         guard CollectionLimits.isName(name) else { throw CollectionError.invalidName }
-        try await makeRoom(for: name)
+        let owner = ActivationOwner.current
+        try await makeRoom(for: name, of: owner)
         let fence = isClustered ? server?.clusterStore?.ownership(of: actorName) : nil
         let stored = StoredCollection(
             name, in: store, fence.map { StoredCollection.Ownership(actor: actorName, fence: $0) })
         do {
             guard let server else { throw CollectionError.closed }
             let table = try await stored.load(limits(of: name), at: server, now: clock.now())
-            let collection = DocumentCollection(name: name, table, stored, host: self, actorSystem: system)
+            let memory = CollectionMemory(memory, loadedBy: owner?.host)
+            try await count(table, in: memory, of: owner)
+            let collection = DocumentCollection(
+                name: name, table, stored, host: self, owner: owner, memory: memory, actorSystem: system)
             collections.register(collection, as: name, after: limits.idleTime) { $0.closeIfUncalled() }
             // Until its first call, the collection may be deactivated to make room.
-            markIdle(name)
+            markIdle(name, of: owner)
             return collection
         } catch {
             collections.releaseUnusedName(name)
@@ -195,24 +205,50 @@ public final class CollectionHost: QueryHost, Sendable {
         }
     }
 
-    /// Deactivates the least recently used collections as needed.
-    private func makeRoom(for name: String) async throws(CollectionError) {
+    /// Deactivates unused collections as needed: of the host that has loaded the most, or of the same host.
+    private func makeRoom(for name: String, of owner: ActivationOwner?) async throws(CollectionError) {
         while !collections.reserve(name) {
-            guard let (collection, longest) = removeLongestIdle() else {
+            guard await unloadCollection(for: owner) else {
                 log.refusal(
                     "to load a collection: the limit of \(limits.collections) collections in use is reached (collections)"
                 )
                 throw .tooManyCollections(limit: limits.collections)
             }
-            await deactivateCollection(collection, longest)
         }
     }
 
-    private func removeLongestIdle() -> (DocumentCollection, String)? {
+    /// Counts the documents of a loaded collection, and deactivates unused collections as needed.
+    private func count(
+        _ table: DocumentTable, in memory: CollectionMemory, of owner: ActivationOwner?
+    ) async throws(CollectionError) {
+        while true {
+            do throws(CollectionError) {
+                return try memory.load(table.shares.all)
+            } catch {
+                guard await unloadCollection(for: owner, beyond: error) else {
+                    log.refusal("to load a collection: \(error)")
+                    throw error
+                }
+            }
+        }
+    }
+
+    /// Deactivates an unused collection to make room for an owner; returns false when there is none.
+    ///
+    /// - Parameter limit: the exceeded limit; for that of a host, only collections of the owner are deactivated.
+    func unloadCollection(for owner: ActivationOwner?, beyond limit: CollectionError? = nil) async -> Bool {
+        var isOwn = false
+        if case .clientTooLarge = limit { isOwn = true }
+        guard let (collection, name) = removeIdle(for: owner, isOwn: isOwn) else { return false }
+        await deactivateCollection(collection, name)
+        return true
+    }
+
+    private func removeIdle(for owner: ActivationOwner?, isOwn: Bool) -> (DocumentCollection, String)? {
         contents.withLock { contents in
-            while let longest = contents.idle.first {
-                contents.idle.remove(longest)
-                if let collection = collections[longest] { return (collection, longest) }
+            while let name = contents.idle.victim(for: owner, isOwn: isOwn) {
+                contents.idle.remove(name)
+                if let collection = collections[name] { return (collection, name) }
             }
             return nil
         }
@@ -238,7 +274,11 @@ public final class CollectionHost: QueryHost, Sendable {
     func viewPrefix(_ collection: String) -> String { "\(CollectionView.prefix){\(Self.name)/\(collection)}/" }
 
     /// Registers a collection with documents as unused.
-    func markIdle(_ name: String) { contents.withLock { $0.idle.markUsed(name) } }
+    ///
+    /// - Parameter owner: the caller that has loaded it.
+    func markIdle(_ name: String, of owner: ActivationOwner?) {
+        contents.withLock { if !$0.idle.renew(name) { $0.idle.insert((), for: name, of: owner) } }
+    }
 
     /// Deactivates an unused collection, unless a caller starts to use it meanwhile.
     func deactivateCollection(_ collection: DocumentCollection, _ name: String) async {

@@ -108,6 +108,7 @@ extension DocumentCollection {
     func expire() {
         let isMore = table.expire(at: host.clock.now(), limit: Self.expiredAtOnce)
         applyExpired()
+        countDocuments()
         startWriting()
         guard isMore else { return watchForExpiry() }
         guard !isExpiring else { return }

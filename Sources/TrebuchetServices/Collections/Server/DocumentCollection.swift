@@ -16,6 +16,9 @@ distributed actor DocumentCollection: ServiceActor {
     let name: String
     let stored: StoredCollection
     let host: CollectionHost
+    /// The caller that has loaded it; nil for the server.
+    let owner: ActivationOwner?
+    let memory: CollectionMemory
     var table: DocumentTable
     let queries: OpenQueries
     /// The shard of its reactor, which holds responses.
@@ -46,6 +49,8 @@ distributed actor DocumentCollection: ServiceActor {
     /// The number of calls, to detect calls during a wait.
     var calls = 0
     var isIdleTimerRunning = false
+    /// True while another collection is being unloaded to make room.
+    private var isUnloading = false
     /// The order of commits: of those that read documents of other collections, or are decoded or executed in several turns.
     let commits = CommitOrder()
     /// The time of the timer, in milliseconds since 1970.
@@ -54,8 +59,9 @@ distributed actor DocumentCollection: ServiceActor {
 
     init(
         name: String, _ table: DocumentTable, _ stored: StoredCollection, host: CollectionHost,
-        actorSystem: TrebuchetActorSystem
+        owner: ActivationOwner?, memory: CollectionMemory, actorSystem: TrebuchetActorSystem
     ) {
+        (self.owner, self.memory) = (owner, memory)
         self.name = name
         self.table = table
         self.stored = stored
@@ -95,13 +101,33 @@ distributed actor DocumentCollection: ServiceActor {
             mutations.count <= CollectionLimits.mutationsPerCall
         else { throw .invalidDocument("a client's name must have 16 to 128 bytes, and a call at most 32 commands") }
         guard table.unwrittenCount < Self.waitingDocuments else { throw .rateLimited(retryAfterMilliseconds: 20) }
-        table.limits = host.limits(of: name)
+        updateLimits()
+        defer { countDocuments() }
         var outcomes = try await execute(mutations, from: client, of: principal, caller)
         if !outcomes.isEmpty, holdsResponse(outcomes, of: caller) { return outcomes }
         try await waitUntilWritten(for: caller.connection)
         guard !isClosed else { throw lost }
         addPositions(to: &outcomes, for: caller)
         return outcomes
+    }
+
+    func updateLimits() {
+        table.limits = host.limits(of: name)
+        // Documents may be deleted, but not grow.
+        guard memory.exceeded != nil else { return }
+        table.limits.collectionBytes = min(table.limits.collectionBytes, table.shares.all.bytes)
+    }
+
+    /// Counts the documents in memory. Above a limit, an unused collection is unloaded for the next commit.
+    func countDocuments() {
+        guard !isClosed else { return }
+        memory.update(table.shares.all)
+        guard let exceeded = memory.exceeded, !isUnloading else { return }
+        isUnloading = true
+        Task {
+            _ = await host.unloadCollection(for: owner, beyond: exceeded)
+            isUnloading = false
+        }
     }
 
     /// The results of the caller's queries are sent before the response to a commit, which contains their positions.
@@ -173,7 +199,7 @@ distributed actor DocumentCollection: ServiceActor {
         }
         watchForExpiry()
         if opened.isNew {
-            await openQuery(opened.query, for: caller)
+            try await openQuery(opened.query, for: caller)
         } else if !opened.query.isReady {
             await opened.query.waitUntilFound()
         }
@@ -182,10 +208,13 @@ distributed actor DocumentCollection: ServiceActor {
     }
 
     /// Evaluates a query, and lets clients observe its result.
-    private func openQuery(_ query: OpenQuery, for caller: CollectionConnectionState) async {
+    private func openQuery(
+        _ query: OpenQuery, for caller: CollectionConnectionState
+    ) async throws(CollectionError) {
         // Each part in a separate turn; the result includes concurrent writes.
         await takeTurns(caller) { query.isRemoved || queries.continueScan(query.list) }
         guard !query.isRemoved else { return }
+        try queries.computeFirstResult(of: query)
         let view = queries.setFirstResult(query, revision: revision) { result in
             actorSystem.withLoop(of: id) {
                 CollectionView(
@@ -315,7 +344,7 @@ distributed actor DocumentCollection: ServiceActor {
     }
 
     func rulesChanged() {
-        table.limits = host.limits(of: name)
+        updateLimits()
         for caller in queries.callers { authorizationDidChange(of: caller) }
     }
 

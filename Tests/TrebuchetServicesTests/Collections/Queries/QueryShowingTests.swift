@@ -143,7 +143,8 @@ import Trebuchet
             let ada = environment.guest("ada")
             try await ada.client.connect()
             let collection = try ada.collection()
-            _ = try await collection.commit((0..<60).map { .add("\($0)", ["n": .integer($0)]) }, from: Self.client)
+            let writes = (0..<60).map { DocumentWrite(.add(DocumentID("\($0)"), ["n": .integer(Int64($0))])) }
+            _ = try await collection.commit([DocumentMutation(number: 1, writes: writes)], from: Self.client)
             let order = [QueryOrder.ascending("n")]
             for number in 0..<50 {
                 let document = Document.todo("\(number)", ["n": .integer(Int64(number))])
@@ -173,8 +174,8 @@ import Trebuchet
             let query = EncodedJSON(CollectionQuery(where: [.equal("n", .integer(1))]).value)
             _ = try await collection.open(query)
             let local = try #require(environment.host.live.first { $0.name == "todos" }?.part)
-            let connection = await local.whenLocal { $0.queries.callers.first?.connection }
-            let holder = CallerScope.connection(try #require(try #require(connection)))
+            let connection = await local.whenLocal { $0.queries.callers.first?.connection } ?? nil
+            let holder = CallerScope.connection(try #require(connection))
             await local.whenLocal { await $0.turns.begin(holder) }
             let calls = Task {
                 try await collection.close(query)
