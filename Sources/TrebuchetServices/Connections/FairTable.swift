@@ -46,12 +46,15 @@ struct FairTable<Owner: QuotaHost, Key: Hashable, Value> {
         entries[key] != nil || count < capacity || loser(to: owner) != nil
     }
 
-    /// Returns the key of the entry that a new one should replace: as `insert` in a full table, or the oldest one of all where that
-    /// refuses the new one.
+    /// Returns the key of the entry that a new one should replace: as `insert` in a full table. An owner without entries elsewhere
+    /// may replace the oldest one of all.
     ///
-    /// - Parameter isOwn: whether only entries of the owner may be replaced.
-    mutating func victim(for owner: Owner, isOwn: Bool) -> Key? {
-        isOwn ? oldest(of: owner) : loser(to: owner).flatMap { oldest(of: $0) } ?? oldest?.key
+    /// - Parameters:
+    ///   - others: the number of entries that the owner's network has here and elsewhere.
+    ///   - isOwn: whether only entries of the owner may be replaced.
+    mutating func victim(for owner: Owner, having others: Int, isOwn: Bool) -> Key? {
+        if isOwn { return oldest(of: owner) }
+        return loser(to: owner, having: others).flatMap { oldest(of: $0) } ?? (others == 0 ? oldest?.key : nil)
     }
 
     /// Makes an entry the newest one; returns false when there is none.
@@ -114,9 +117,9 @@ struct FairTable<Owner: QuotaHost, Key: Hashable, Value> {
     }
 
     /// Returns the host that loses an entry to a new one; nil when the new one is refused.
-    private func loser(to owner: Owner) -> Owner? {
+    private func loser(to owner: Owner, having count: Int? = nil) -> Owner? {
         let network = owner.network
-        if ranking.largestCount > max(guaranteed, ranking[network] + 1), let largest = ranking.largest {
+        if ranking.largestCount > max(guaranteed, (count ?? ranking[network]) + 1), let largest = ranking.largest {
             return networks[largest]?.hosts.largest
         }
         guard let own = networks[network]?.hosts else { return nil }

@@ -45,6 +45,10 @@ import Trebuchet
         #expect(server.usedBytes == 2 << 20, "small changes are not counted")
         first.release()
         #expect(ledger.totalBytes == 0 && server.usedBytes == 0)
+        // A collection above the limits can be used alone.
+        #expect(first.loadAlone(Self.usage(9 << 20)) && !second.loadAlone(Self.usage(9 << 20)))
+        first.release()
+        #expect(server.usedBytes == 0)
     }
 
     @Test("collections leave at least a half of the server's buffered bytes to others")

@@ -16,6 +16,21 @@ public final class CollectionHost: QueryHost, Sendable {
         var rulesNumber = 0
         /// Unused collections, which may be deactivated to make room.
         var idle: FairTable<ActivationOwner?, String, Void>
+        /// The networks that have loaded the collections, and the number for each.
+        var networks: [String: ActivationOwner?] = [:]
+        var counts: [ActivationOwner?: Int] = [:]
+
+        mutating func addLoaded(_ name: String, by owner: ActivationOwner?) {
+            removeLoaded(name)
+            networks[name] = .some(owner.network)
+            counts[owner.network, default: 0] += 1
+        }
+
+        mutating func removeLoaded(_ name: String) {
+            idle.remove(name)
+            guard let network = networks.removeValue(forKey: name), let count = counts[network] else { return }
+            counts[network] = count > 1 ? count - 1 : nil
+        }
         /// True while a collection writes a snapshot.
         var isCopying = false
         var queries: QueryQuotas
@@ -195,6 +210,7 @@ public final class CollectionHost: QueryHost, Sendable {
             markIdle(name, of: owner)
             return collection
         } catch {
+            contents.withLock { $0.removeLoaded(name) }
             collections.releaseUnusedName(name)
             switch error {
             case CollectionError.storeFailed: log.failure("collection '\(name)': \(error)")
@@ -215,6 +231,7 @@ public final class CollectionHost: QueryHost, Sendable {
                 throw .tooManyCollections(limit: limits.collections)
             }
         }
+        contents.withLock { $0.addLoaded(name, by: owner) }
     }
 
     /// Counts the documents of a loaded collection, and deactivates unused collections as needed.
@@ -226,6 +243,7 @@ public final class CollectionHost: QueryHost, Sendable {
                 return try memory.load(table.shares.all)
             } catch {
                 guard await unloadCollection(for: owner, beyond: error) else {
+                    if memory.loadAlone(table.shares.all) { return }
                     log.refusal("to load a collection: \(error)")
                     throw error
                 }
@@ -235,8 +253,13 @@ public final class CollectionHost: QueryHost, Sendable {
 
     /// Deactivates an unused collection to make room for an owner; returns false when there is none.
     ///
-    /// - Parameter limit: the exceeded limit; for that of a host, only collections of the owner are deactivated.
-    func unloadCollection(for owner: ActivationOwner?, beyond limit: CollectionError? = nil) async -> Bool {
+    /// - Parameters:
+    ///   - name: a collection that is not deactivated.
+    ///   - limit: the exceeded limit; for that of a host, only collections of the owner are deactivated.
+    func unloadCollection(
+        for owner: ActivationOwner?, except name: String? = nil, beyond limit: CollectionError? = nil
+    ) async -> Bool {
+        if let name { contents.withLock { _ = $0.idle.remove(name) } }
         var isOwn = false
         if case .clientTooLarge = limit { isOwn = true }
         guard let (collection, name) = removeIdle(for: owner, isOwn: isOwn) else { return false }
@@ -246,7 +269,8 @@ public final class CollectionHost: QueryHost, Sendable {
 
     private func removeIdle(for owner: ActivationOwner?, isOwn: Bool) -> (DocumentCollection, String)? {
         contents.withLock { contents in
-            while let name = contents.idle.victim(for: owner, isOwn: isOwn) {
+            let count = contents.counts[owner.network] ?? 0
+            while let name = contents.idle.victim(for: owner, having: count, isOwn: isOwn) {
                 contents.idle.remove(name)
                 if let collection = collections[name] { return (collection, name) }
             }
@@ -258,7 +282,7 @@ public final class CollectionHost: QueryHost, Sendable {
     func releaseName(of collection: DocumentCollection, _ name: String) {
         // A successor of the name stays in the list of unused collections.
         guard collections.isCurrent(collection, name) else { return }
-        contents.withLock { $0.idle.remove(name) }
+        contents.withLock { $0.removeLoaded(name) }
         collections.releaseName(name, of: collection)
     }
 
@@ -282,7 +306,7 @@ public final class CollectionHost: QueryHost, Sendable {
 
     /// Deactivates an unused collection, unless a caller starts to use it meanwhile.
     func deactivateCollection(_ collection: DocumentCollection, _ name: String) async {
-        await collections.deactivateActor(collection, name) { self.contents.withLock { $0.idle.remove(name) } }
+        await collections.deactivateActor(collection, name) { self.contents.withLock { $0.removeLoaded(name) } }
     }
 
     // MARK: Queries

@@ -1,20 +1,4 @@
-internal import Bytes
 internal import Trebuchet
-
-/// Counts the loaded documents and the open queries of all collections.
-typealias CollectionMemoryLedger = MemoryLedger<CollectionConnectionState, CollectionError>
-
-extension CollectionError: MemoryLimitError {}
-
-extension CollectionLimits {
-    /// - Parameter serverBytes: the limit of the server's buffered bytes. At least a half of it is left for other purposes, because
-    ///   the server refuses calls when it is used up.
-    func memory(serverBytes: Int) -> MemoryLimits {
-        MemoryLimits(
-            total: min(storedBytes, serverBytes / 2), perConnection: storedBytesPerConnection,
-            perPrincipal: storedBytesPerPrincipal, perHost: storedBytesPerHost)
-    }
-}
 
 /// The counted bytes of the documents of one collection, for the host that has loaded it. Released with it.
 ///
@@ -46,6 +30,15 @@ final class CollectionMemory {
 
     /// Counts the documents of a loaded collection; throws when a limit refuses them.
     func load(_ usage: DocumentQuotas.Usage) throws(CollectionError) { try replace(Self.bytes(of: usage)) }
+
+    /// Counts the documents of a loaded collection above the limits when nothing else is counted, so that a large collection can be
+    /// used; returns false otherwise.
+    func loadAlone(_ usage: DocumentQuotas.Usage) -> Bool {
+        guard ledger.totalBytes == 0 else { return false }
+        charge = charged(Self.bytes(of: usage))
+        ledger.add(charge)
+        return true
+    }
 
     /// Counts the documents after commits. They are counted above a limit too, because they exist already.
     func update(_ usage: DocumentQuotas.Usage) {

@@ -125,7 +125,7 @@ distributed actor DocumentCollection: ServiceActor {
         guard let exceeded = memory.exceeded, !isUnloading else { return }
         isUnloading = true
         Task {
-            _ = await host.unloadCollection(for: owner, beyond: exceeded)
+            _ = await host.unloadCollection(for: owner, except: name, beyond: exceeded)
             isUnloading = false
         }
     }

@@ -137,8 +137,10 @@ import Trebuchet
         }
     }
 
-    @Test("a change is applied to the cursors of a list in parts")
-    func cursors() async throws {
+    @Test(
+        "a change is applied in parts to many cursors of one list, and to queries with many fields",
+        arguments: [true, false])
+    func queries(haveCursors: Bool) async throws {
         try await CollectionTestEnvironment.run(reactors: 1) { environment in
             let ada = environment.guest("ada")
             try await ada.client.connect()
@@ -148,7 +150,11 @@ import Trebuchet
             let order = [QueryOrder.ascending("n")]
             for number in 0..<50 {
                 let document = Document.todo("\(number)", ["n": .integer(Int64(number))])
-                let query = CollectionQuery(order: order, after: QueryCursor(behind: document, in: order).text)
+                let any = QueryCondition.any(of: (0..<30).map { .equal("f\(number * 30 + $0)", .integer(1)) })
+                let query =
+                    haveCursors
+                    ? CollectionQuery(order: order, after: QueryCursor(behind: document, in: order).text)
+                    : CollectionQuery(where: [any])
                 _ = try await collection.open(EncodedJSON(query.value))
             }
             let local = try #require(environment.host.live.first { $0.name == "todos" }?.part)
@@ -160,8 +166,8 @@ import Trebuchet
                 while !queries.continueShowing(ScanSlice(steps: 1)) { parts += 1 }
                 return parts
             }
-            // Each query is a part to apply the change to, and one to publish.
-            #expect(try #require(parts) >= 2 * 50)
+            // Each query is a part to apply the change to, and one to publish; each field is a part before and after the change.
+            #expect(try #require(parts) >= (haveCursors ? 2 * 50 : 2 * 50 * 30))
         }
     }
 
