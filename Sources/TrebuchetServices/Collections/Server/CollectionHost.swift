@@ -16,6 +16,8 @@ public final class CollectionHost: QueryHost, Sendable {
         var rulesNumber = 0
         /// Unused collections, which may be deactivated to make room.
         var idle: FairTable<ActivationOwner?, String, Void>
+        /// The number of collections that are being deactivated to make room.
+        var unloading = 0
         /// The networks that have loaded the collections, and the number for each.
         var networks: [String: ActivationOwner?] = [:]
         var counts: [ActivationOwner?: Int] = [:]
@@ -35,6 +37,9 @@ public final class CollectionHost: QueryHost, Sendable {
         var isCopying = false
         var queries: QueryQuotas
     }
+
+    /// A host with less than this part of the memory for collections may unload those of any other host.
+    private static let memoryShareDivisor = 16
 
     /// The limits from `expose`; rules may change them for a collection.
     public let limits: CollectionLimits
@@ -259,20 +264,35 @@ public final class CollectionHost: QueryHost, Sendable {
     func unloadCollection(
         for owner: ActivationOwner?, except name: String? = nil, beyond limit: CollectionError? = nil
     ) async -> Bool {
-        if let name { contents.withLock { _ = $0.idle.remove(name) } }
-        var isOwn = false
-        if case .clientTooLarge = limit { isOwn = true }
-        guard let (collection, name) = removeIdle(for: owner, isOwn: isOwn) else { return false }
-        await deactivateCollection(collection, name)
+        if let (collection, name) = removeIdle(for: owner, except: name, beyond: limit) {
+            await deactivateCollection(collection, name)
+            contents.withLock { $0.unloading -= 1 }
+            return true
+        }
+        guard contents.withLock({ $0.unloading > 0 }) else { return false }
+        // Another call is making room.
+        try? await Task.sleep(for: .milliseconds(1))
         return true
     }
 
-    private func removeIdle(for owner: ActivationOwner?, isOwn: Bool) -> (DocumentCollection, String)? {
-        contents.withLock { contents in
-            let count = contents.counts[owner.network] ?? 0
+    private func removeIdle(
+        for owner: ActivationOwner?, except excluded: String?, beyond limit: CollectionError?
+    ) -> (DocumentCollection, String)? {
+        var (isOwn, hasShare) = (false, false)
+        if case .clientTooLarge = limit { isOwn = true }
+        if case .serverTooLarge = limit {
+            let used = memory.bytes(of: QuotaHolder(principal: nil, host: owner?.host))
+            hasShare = used <= limits.storedBytes / Self.memoryShareDivisor
+        }
+        return contents.withLock { contents in
+            let wasIdle = excluded.map { contents.idle.remove($0) != nil } ?? false
+            defer { if wasIdle, let excluded { contents.idle.insert((), for: excluded, of: owner) } }
+            let count = hasShare ? 0 : contents.counts[owner.network] ?? 0
             while let name = contents.idle.victim(for: owner, having: count, isOwn: isOwn) {
                 contents.idle.remove(name)
-                if let collection = collections[name] { return (collection, name) }
+                guard let collection = collections[name] else { continue }
+                contents.unloading += 1
+                return (collection, name)
             }
             return nil
         }
