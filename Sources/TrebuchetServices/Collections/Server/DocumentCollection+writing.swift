@@ -23,6 +23,7 @@ extension DocumentCollection {
             !document.isExpired(at: now) && host.may(principal, .read, document, in: target.collection)
         }
         defer {
+            isEvaluating = false
             applyExpired()
             watchForExpiry()
         }
@@ -43,9 +44,12 @@ extension DocumentCollection {
                         check: { change throws(CollectionError) in try rules.validate(principal, change, in: name) }
                     ) { action, document in host.may(principal, action, document, in: name) }
                     if let outcome {
+                        isEvaluating = false
                         outcomes.append(outcome)
                         break
                     }
+                    // Documents that expire meanwhile would start it again.
+                    isEvaluating = true
                     slice = try await pause(caller, hasTurn: &hasTurn, failures: outcomes.isEmpty ? nil : failures)
                 }
             case .refused(let outcome): outcomes.append(outcome)
@@ -66,7 +70,11 @@ extension DocumentCollection {
     ) async throws(CollectionError) -> ScanSlice {
         if !hasTurn { commits.take() }
         hasTurn = true
-        if table.isBatchFull { try await waitUntilWritten(for: caller.connection) } else { await Task.yield() }
+        if table.isBatchFull, !isEvaluating {
+            try await waitUntilWritten(for: caller.connection)
+        } else {
+            await Task.yield()
+        }
         try checkOpen()
         guard failures == nil || failures == self.failures else {
             throw .storeFailed("the preceding write could not be stored")
@@ -104,8 +112,9 @@ extension DocumentCollection {
     /// The size of a batch in bytes above which it is encoded outside the reactor.
     private static let maximumEncodedBytes = 256 << 10
 
-    /// Removes expired documents, a part in each turn.
+    /// Removes expired documents, a part in each turn; those that expire during an evaluation, after its commit.
     func expire() {
+        guard !isEvaluating else { return }
         let isMore = table.expire(at: host.clock.now(), limit: Self.expiredAtOnce)
         applyExpired()
         countDocuments()

@@ -33,6 +33,8 @@ distributed actor DocumentCollection: ServiceActor {
     var next = PendingBatch()
     var current: PendingBatch?
     var isWriting = false
+    /// True while a mutation is evaluated in several turns.
+    var isEvaluating = false
     /// True while a task removes expired documents, because a turn was not enough.
     var isExpiring = false
     /// The task that updates results, while a turn was not enough.
