@@ -54,4 +54,18 @@ import Trebuchet
         let error = #expect(throws: TrebuchetError.self) { try quota.add("counters/c") }
         #expect(error?.code == .rateLimited && error?.message.contains("has 2 names") == true)
     }
+
+    @Test("a host and a network of hosts use a part of the names")
+    func nameQuotaOfHosts() throws {
+        let quota = NameQuota(limit: 640)
+        func count(_ host: String) throws -> Int {
+            let host = try #require(CallerHost(address: host))
+            return (0..<100).count { (try? quota.add("\(host.number)-\($0)", of: host)) != nil }
+        }
+        #expect(try count("192.0.2.1") == 10)
+        #expect(try count("192.0.2.2") == 10)
+        let networks = try (0..<8).map { try count("2001:db8:0:\($0)::1") }
+        #expect(networks == [10, 10, 10, 10, 0, 0, 0, 0])
+        #expect((0..<1_000).count { (try? quota.add("local-\($0)", of: nil)) != nil } == 580)
+    }
 }

@@ -187,6 +187,27 @@ import Trebuchet
         #expect(table.oldest.map { $0.value >= 9_997 } == true)
     }
 
+    @Test("a renewed entry is the newest; the next victim is of the owner with the most entries, or the oldest of all")
+    func victims() {
+        var table = FairTable<Int, Int, Int>(capacity: 8)
+        for key in 0..<4 { table.insert(key, for: key, of: 1_000) }
+        table.insert(9, for: 9, of: 5)
+        func victims(_ owners: [(Int, isOwn: Bool)]) -> [Int?] {
+            owners.map { table.victim(for: $0.0, having: $0.0 == 5 ? 1 : 0, isOwn: $0.isOwn) }
+        }
+        #expect(victims([(5, false), (7, false)]) == [0, 0])
+        let renewed = [0, 0, 10].map { table.renew($0) }
+        #expect(renewed == [true, true, false])
+        #expect(victims([(7, false), (5, true), (7, true)]) == [1, 9, nil])
+        for key in 1..<4 { table.remove(key) }
+        #expect(victims([(7, false)]) == [9], "each has one")
+        let inUse = table.victim(for: 7, having: 2, isOwn: false)
+        #expect(inUse == nil, "its entries are elsewhere")
+        for _ in 0..<1_000 { for key in [9, 0] { _ = table.renew(key) } }
+        let oldest = table.oldest?.key
+        #expect(oldest == 9 && table.count == 2)
+    }
+
     @Test("a request refused by one rate consumes nothing of the others")
     func allOrNothing() throws {
         var limits = AuthLimits()

@@ -9,7 +9,8 @@ enum ExampleActors {
     static let itemCount = 1_000
     /// The maximum size of a title or name in bytes of UTF-8.
     static let nameSize = 128
-    /// The maximum number of names of `counters/*` that one process uses. Each has a row in the store.
+    /// The maximum number of names of `counters/*` that one process uses. Each has a row in the store. A host may use a 64th, and
+    /// a network of IPv6 hosts a 16th.
     static let counterCount = 100_000
 
     static func expose(on server: TrebuchetServer) async {
@@ -42,23 +43,43 @@ enum ExampleActors {
     }
 }
 
-/// The names of actors that were activated on demand, up to a limit.
+/// The names of actors that were activated on demand, up to a limit, and up to a part of it for each host.
 final class NameQuota: Sendable {
+    private struct Contents {
+        var names: Set<String> = []
+        var hosts: [CallerHost: Int] = [:]
+    }
+
+    /// The divisors of the quotas of a host, and of a network of hosts.
+    private static let (hostDivisor, networkDivisor) = (64, 16)
+
     private let limit: Int
-    private let names = Mutex<Set<String>>([])
+    private let contents = Mutex(Contents())
 
     init(limit: Int) { self.limit = limit }
 
     /// Records a name. Throws `rateLimited` for a new one at the limit.
-    func add(_ name: String) throws(TrebuchetError) {
-        let isThere = names.withLock { names in
-            guard names.count < limit || names.contains(name) else { return false }
-            names.insert(name)
-            return true
+    ///
+    /// - Parameter host: the host of the first caller; nil for loopback callers, which have no separate quota.
+    func add(_ name: String, of host: CallerHost? = ActivationOrigin.current?.host) throws(TrebuchetError) {
+        let exceeded = contents.withLock { contents -> Int? in
+            if contents.names.contains(name) { return nil }
+            if contents.names.count >= limit { return limit }
+            if let host {
+                let (quota, most) = (max(1, limit / Self.hostDivisor), max(1, limit / Self.networkDivisor))
+                if contents.hosts[host, default: 0] >= quota { return quota }
+                if host.network != host {
+                    if contents.hosts[host.network, default: 0] >= most { return most }
+                    contents.hosts[host.network, default: 0] += 1
+                }
+                contents.hosts[host, default: 0] += 1
+            }
+            contents.names.insert(name)
+            return nil
         }
-        guard isThere else {
-            throw TrebuchetError(
-                .rateLimited, "this server has \(limit) names of this pattern, the maximum; use an existing one")
-        }
+        guard let exceeded else { return }
+        let owner = exceeded == limit ? "this server has" : "this host has used"
+        throw TrebuchetError(
+            .rateLimited, "\(owner) \(exceeded) names of this pattern, the maximum; use an existing one")
     }
 }

@@ -49,6 +49,11 @@ public enum CollectionError: Error, Codable, Sendable, Hashable {
     case tooManyCollections(limit: Int)
     /// The connection, its principal, its host or the server has the maximum number of different queries open.
     case tooManyQueries(limit: Int)
+    /// The open queries of the connection, its principal or its host, or the collections that its host has loaded, have the maximum
+    /// number of bytes.
+    case clientTooLarge(limit: Int)
+    /// The open queries and loaded collections of the server, or its buffered data, have the maximum number of bytes.
+    case serverTooLarge(limit: Int)
     /// The connection exceeds its rate of writes or reads.
     case rateLimited(retryAfterMilliseconds: Int)
     /// The store has refused the write. The first of several mutations may have been executed: the client must repeat all of
@@ -124,6 +129,10 @@ extension CollectionError: CustomStringConvertible {
             "quota exceeded: at most \(limit) \(what) of the collection now (\(setting)); delete some first"
         case .tooManyCollections(let limit): "the server has reached its limit of \(limit) collections"
         case .tooManyQueries(let limit): "the limit of \(limit) different open queries is reached; close one first"
+        case .clientTooLarge(let limit):
+            "the open queries and loaded collections of the client have reached their limit of \(limit) bytes; close a query first"
+        case .serverTooLarge(let limit):
+            "the open queries and loaded collections of the server have reached their limit of \(limit) bytes; try again later"
         case .rateLimited(let wait): "call rate limit exceeded; try again in \(wait) ms"
         case .storeFailed(let reason): "the write could not be stored: \(reason)"
         case .unknownOutcome(let reason): "the outcome of the write is unknown; repeat it unchanged: \(reason)"

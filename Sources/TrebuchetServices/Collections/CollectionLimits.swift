@@ -25,6 +25,17 @@ public struct CollectionLimits: Sendable {
     public var queriesPerHost = 625
     /// Queries that one connection has open. Default 64.
     public var queriesPerConnection = 64
+    /// Bytes of the documents of all loaded collections, each counted with 256 more, and of all open queries, counted by their size
+    /// and their results. They also count towards `ServerLimits.bufferedBytes`, of which they use a half at most. Above the limit,
+    /// unused collections are unloaded, queries are refused with `serverTooLarge`, and documents do not grow. Default 256 MiB.
+    public var storedBytes = 256 << 20
+    /// Bytes of the queries that one connection has opened; more are refused with `clientTooLarge`. Default 32 MiB.
+    public var storedBytesPerConnection = 32 << 20
+    /// Bytes of the queries that one principal has opened, over all of its connections. Default 64 MiB.
+    public var storedBytesPerPrincipal = 64 << 20
+    /// Bytes of the queries that one host, an IPv4 address or a /64 network of IPv6, has opened, and of the collections that it has
+    /// loaded; loopback callers do not count. Default 64 MiB.
+    public var storedBytesPerHost = 64 << 20
     /// Queries that one connection may open, close and get. Default 100 a second, 500 at once.
     public var reads = RateLimit(callsPerSecond: 100, burst: 500)
     /// Bytes of the documents of one result; more are omitted, and the result indicates that. Default 4 MiB.

@@ -93,7 +93,9 @@ import Trebuchet
             lists.beginApplying(DocumentChange(id: "a", after: after))
             turns = 1
             slice = ScanSlice(steps: 1)
-            while !lists.continueApplying(&slice, { _, _ in }) { (turns, slice) = (turns + 1, ScanSlice(steps: 1)) }
+            while !lists.continueApplying(&slice, { _, _, _ in true }) {
+                (turns, slice) = (turns + 1, ScanSlice(steps: 1))
+            }
             #expect(turns >= 28 && list.rows.count == (number == 32 ? 0 : 1), "\(number)")
             #expect(list.evaluations == step + 2)
         }

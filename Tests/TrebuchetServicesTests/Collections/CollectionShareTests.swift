@@ -161,6 +161,30 @@ import TrebuchetTesting
         }
     }
 
+    @Test("calls with invented names unload no collection of another caller, but those of their own caller")
+    func inventedNames() async throws {
+        var limits = CollectionLimits()
+        limits.collections = 4
+        try await CollectionTestEnvironment.run(limits: limits) { environment in
+            let (ada, eve) = (environment.guest("ada"), environment.guest("eve"))
+            try await ada.client.connect()
+            try await eve.client.connect()
+            _ = try await ada.collection("mine").commit([.add("x")], from: Self.secret)
+            for number in 0..<3 {
+                _ = try await eve.collection("c\(number)").commit([.add("x")], from: Self.secret)
+            }
+            await withTaskGroup { group in
+                for number in 0..<20 {
+                    // Calls that find no room for their collections are refused.
+                    group.addTask { try? await eve.collection("invented\(number)").get(CollectionQuery()).documents }
+                }
+                for await documents in group { #expect(documents?.isEmpty ?? true) }
+            }
+            #expect(environment.host.live.contains { $0.name == "mine" })
+            #expect(environment.host.live.count { $0.name.hasPrefix("c") } < 3)
+        }
+    }
+
     @Test("a link loads the collection of its target, and is refused if the limit of collections is reached")
     func links() async throws {
         let store = MemoryStore()

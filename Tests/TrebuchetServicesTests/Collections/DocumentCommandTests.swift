@@ -274,4 +274,28 @@ import TrebuchetWire
         }
         #expect(model.isEmpty)
     }
+
+    @Test("links change only the linked value of an array, whatever the others are", arguments: UInt64(1)...5)
+    func links(seed: UInt64) throws {
+        var random = RandomSource(seed: seed)
+        let values: [JSONValue] = [
+            .null, .bool(true), .integer(1), .integer(12), .number(1.5), .string("a"), .string("a\"],[\\"), .array([]),
+            .array([.integer(1), .string("]")]), .object([:]), .object(["a": .array([.integer(1)])]),
+        ]
+        var document = Document.todo("a")
+        var model: [JSONValue] = []
+        for _ in 0..<200 {
+            let value = values.randomElement(using: &random)!
+            let isLinked = Bool.random(using: &random)
+            try document.setLink(isLinked, "l", value)
+            if isLinked { if !model.contains(value) { model.append(value) } } else { model.removeAll { $0 == value } }
+            #expect(document.fields["l"] ?? .array([]) == .array(model))
+        }
+        let twice = Document.todo("a", ["l": .array([.integer(1), .integer(2), .integer(1)])])
+        var unlinked = twice
+        try unlinked.setLink(false, "l", .integer(1))
+        #expect(unlinked.fields["l"] == .array([.integer(2)]))
+        var text = Document.todo("a", ["l": .string("[1]")])
+        #expect(throws: CollectionError.notAnArray(id: "a", field: "l")) { try text.setLink(true, "l", .integer(1)) }
+    }
 }

@@ -21,7 +21,7 @@ import Trebuchet
     @Test("bytes count for their principal, host and server, until they are released or replaced")
     func ledger() throws {
         let server = MemoryBudget(limit: 10_000)
-        let ledger = RoomMemoryLedger(limits(1_000), in: server)
+        let ledger = RoomMemoryLedger(limits(1_000).memory, in: server)
         let first = Charge(bytes: 100, holder: Self.ada, client: nil)
         try ledger.replace([], with: first)
         #expect(throws: RoomError.clientTooLarge(limit: 100)) {
@@ -47,7 +47,7 @@ import Trebuchet
     @Test("all rooms together are limited, and so is the buffered memory of their server", arguments: [true, false])
     func total(byServer: Bool) throws {
         let server = MemoryBudget(limit: byServer ? 90 : 1_000)
-        let ledger = RoomMemoryLedger(limits(byServer ? 1_000 : 90), in: server)
+        let ledger = RoomMemoryLedger(limits(byServer ? 1_000 : 90).memory, in: server)
         let charge = Charge(bytes: 90, holder: Self.ada, client: nil)
         try ledger.replace([], with: charge)
         #expect(throws: RoomError.serverTooLarge(limit: 90)) {
@@ -63,7 +63,7 @@ import Trebuchet
     @Test("a room releases what it has counted when it ends, and its oldest events when newer ones replace them")
     func room() throws {
         let server = MemoryBudget(limit: 10_000)
-        let ledger = RoomMemoryLedger(limits(1_000), in: server)
+        let ledger = RoomMemoryLedger(limits(1_000).memory, in: server)
         do {
             let memory = RoomMemory(ledger)
             for number in 0..<5 {

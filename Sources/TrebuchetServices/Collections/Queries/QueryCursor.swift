@@ -6,6 +6,8 @@ internal import TrebuchetWire
 struct QueryCursor: Hashable, Sendable {
     /// The document's values of the order's fields.
     let values: [JSONValue]
+    /// Their canonical texts.
+    let texts: [[UInt8]]
     let created: Int
     let id: DocumentID
 
@@ -14,6 +16,7 @@ struct QueryCursor: Hashable, Sendable {
 
     init(behind document: Document, in order: [QueryOrder]) {
         values = order.map { JSONOrder.placing($0.path.value(in: document)) }
+        texts = values.map(\.json)
         created = document.created
         id = document.id
     }
@@ -27,6 +30,7 @@ struct QueryCursor: Hashable, Sendable {
         self.created = Int(created)
         self.id = DocumentID(id)
         self.values = values
+        texts = values.map(\.json)
     }
 
     var text: String {
@@ -47,11 +51,11 @@ struct QueryCursor: Hashable, Sendable {
 
     /// Returns whether a document comes after the cursor.
     func precedes(_ document: Document, in order: [QueryOrder]) -> Bool {
-        for (order, value) in zip(order, values) {
-            switch JSONOrder.comparePlaces(value, order.path.value(in: document)) {
-            case 0: continue
-            case let sign: return (sign < 0) != order.isDescending
+        for (order, text) in zip(order, texts) {
+            let sign = order.path.withText(in: document) { other in
+                text.withUnsafeBytes { JSONOrder.comparePlaces($0, other) }
             }
+            if sign != 0 { return (sign < 0) != order.isDescending }
         }
         guard created == document.created else { return created < document.created }
         return id < document.id

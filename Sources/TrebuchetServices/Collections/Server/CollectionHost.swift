@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Distributed
 internal import Platform
 internal import Synchronization
@@ -14,11 +15,31 @@ public final class CollectionHost: QueryHost, Sendable {
         /// Counts replacements of the rules.
         var rulesNumber = 0
         /// Unused collections, which may be deactivated to make room.
-        var idle = LRUOrder<String>()
+        var idle: FairTable<ActivationOwner?, String, Void>
+        /// The number of collections that are being deactivated to make room.
+        var unloading = 0
+        /// The networks that have loaded the collections, and the number for each.
+        var networks: [String: ActivationOwner?] = [:]
+        var counts: [ActivationOwner?: Int] = [:]
+
+        mutating func addLoaded(_ name: String, by owner: ActivationOwner?) {
+            removeLoaded(name)
+            networks[name] = .some(owner.network)
+            counts[owner.network, default: 0] += 1
+        }
+
+        mutating func removeLoaded(_ name: String) {
+            idle.remove(name)
+            guard let network = networks.removeValue(forKey: name), let count = counts[network] else { return }
+            counts[network] = count > 1 ? count - 1 : nil
+        }
         /// True while a collection writes a snapshot.
         var isCopying = false
         var queries: QueryQuotas
     }
+
+    /// A host with less than this part of the memory for collections may unload those of any other host.
+    private static let memoryShareDivisor = 16
 
     /// The limits from `expose`; rules may change them for a collection.
     public let limits: CollectionLimits
@@ -32,6 +53,8 @@ public final class CollectionHost: QueryHost, Sendable {
     private let hostRates: ShardedBuckets<CallerHost>
     private let networkRates: ShardedBuckets<CallerHost>
     let log: CollectionLog
+    /// Counts the bytes of loaded documents and open queries.
+    let memory: CollectionMemoryLedger
     private let collections: ServiceActors<DocumentCollection>
     private let callers = ServiceConnections<CollectionConnectionState>()
     private let contents: Mutex<Contents>
@@ -51,7 +74,10 @@ public final class CollectionHost: QueryHost, Sendable {
         networkRates = ShardedBuckets(limits.writesPerHost.ofNetwork)
         log = CollectionLog(server)
         collections = ServiceActors(of: Self.name, at: server, limit: limits.collections)
-        contents = Mutex(Contents(rules: rules, queries: QueryQuotas(limits)))
+        let budget = server.memoryBudget
+        memory = CollectionMemoryLedger(limits.memory(serverBytes: budget.limit), in: budget)
+        contents = Mutex(
+            Contents(rules: rules, idle: FairTable(capacity: limits.collections), queries: QueryQuotas(limits)))
     }
 
     /// Adds the collection service to a server. Its access policy must identify callers; otherwise every call is refused with
@@ -172,19 +198,24 @@ public final class CollectionHost: QueryHost, Sendable {
     ) async throws -> DocumentCollection {
         let name = collections.name(ofActor: actorName)
         guard CollectionLimits.isName(name) else { throw CollectionError.invalidName }
-        try await makeRoom(for: name)
+        let owner = ActivationOwner.current
+        try await makeRoom(for: name, of: owner)
         let fence = isClustered ? server?.clusterStore?.ownership(of: actorName) : nil
         let stored = StoredCollection(
             name, in: store, fence.map { StoredCollection.Ownership(actor: actorName, fence: $0) })
         do {
             guard let server else { throw CollectionError.closed }
             let table = try await stored.load(limits(of: name), at: server, now: clock.now())
-            let collection = DocumentCollection(name: name, table, stored, host: self, actorSystem: system)
+            let memory = CollectionMemory(memory, loadedBy: owner?.host)
+            try await count(table, in: memory, of: owner)
+            let collection = DocumentCollection(
+                name: name, table, stored, host: self, owner: owner, memory: memory, actorSystem: system)
             collections.register(collection, as: name, after: limits.idleTime) { $0.closeIfUncalled() }
             // Until its first call, the collection may be deactivated to make room.
-            markIdle(name)
+            markIdle(name, of: owner)
             return collection
         } catch {
+            contents.withLock { $0.removeLoaded(name) }
             collections.releaseUnusedName(name)
             switch error {
             case CollectionError.storeFailed: log.failure("collection '\(name)': \(error)")
@@ -195,24 +226,73 @@ public final class CollectionHost: QueryHost, Sendable {
         }
     }
 
-    /// Deactivates the least recently used collections as needed.
-    private func makeRoom(for name: String) async throws(CollectionError) {
+    /// Deactivates unused collections as needed: of the host that has loaded the most, or of the same host.
+    private func makeRoom(for name: String, of owner: ActivationOwner?) async throws(CollectionError) {
         while !collections.reserve(name) {
-            guard let (collection, longest) = removeLongestIdle() else {
+            guard await unloadCollection(for: owner) else {
                 log.refusal(
                     "to load a collection: the limit of \(limits.collections) collections in use is reached (collections)"
                 )
                 throw .tooManyCollections(limit: limits.collections)
             }
-            await deactivateCollection(collection, longest)
+        }
+        contents.withLock { $0.addLoaded(name, by: owner) }
+    }
+
+    /// Counts the documents of a loaded collection, and deactivates unused collections as needed.
+    private func count(
+        _ table: DocumentTable, in memory: CollectionMemory, of owner: ActivationOwner?
+    ) async throws(CollectionError) {
+        while true {
+            do throws(CollectionError) {
+                return try memory.load(table.shares.all)
+            } catch {
+                guard await unloadCollection(for: owner, beyond: error) else {
+                    if memory.loadAlone(table.shares.all) { return }
+                    log.refusal("to load a collection: \(error)")
+                    throw error
+                }
+            }
         }
     }
 
-    private func removeLongestIdle() -> (DocumentCollection, String)? {
-        contents.withLock { contents in
-            while let longest = contents.idle.first {
-                contents.idle.remove(longest)
-                if let collection = collections[longest] { return (collection, longest) }
+    /// Deactivates an unused collection to make room for an owner; returns false when there is none.
+    ///
+    /// - Parameters:
+    ///   - name: a collection that is not deactivated.
+    ///   - limit: the exceeded limit; for that of a host, only collections of the owner are deactivated.
+    func unloadCollection(
+        for owner: ActivationOwner?, except name: String? = nil, beyond limit: CollectionError? = nil
+    ) async -> Bool {
+        if let (collection, name) = removeIdle(for: owner, except: name, beyond: limit) {
+            await deactivateCollection(collection, name)
+            contents.withLock { $0.unloading -= 1 }
+            return true
+        }
+        guard contents.withLock({ $0.unloading > 0 }) else { return false }
+        // Another call is making room.
+        try? await Task.sleep(for: .milliseconds(1))
+        return true
+    }
+
+    private func removeIdle(
+        for owner: ActivationOwner?, except excluded: String?, beyond limit: CollectionError?
+    ) -> (DocumentCollection, String)? {
+        var (isOwn, hasShare) = (false, false)
+        if case .clientTooLarge = limit { isOwn = true }
+        if case .serverTooLarge = limit {
+            let used = memory.bytes(of: QuotaHolder(principal: nil, host: owner?.host))
+            hasShare = used <= limits.storedBytes / Self.memoryShareDivisor
+        }
+        return contents.withLock { contents in
+            let wasIdle = excluded.map { contents.idle.remove($0) != nil } ?? false
+            defer { if wasIdle, let excluded { contents.idle.insert((), for: excluded, of: owner) } }
+            let count = hasShare ? 0 : contents.counts[owner.network] ?? 0
+            while let name = contents.idle.victim(for: owner, having: count, isOwn: isOwn) {
+                contents.idle.remove(name)
+                guard let collection = collections[name] else { continue }
+                contents.unloading += 1
+                return (collection, name)
             }
             return nil
         }
@@ -222,7 +302,7 @@ public final class CollectionHost: QueryHost, Sendable {
     func releaseName(of collection: DocumentCollection, _ name: String) {
         // A successor of the name stays in the list of unused collections.
         guard collections.isCurrent(collection, name) else { return }
-        contents.withLock { $0.idle.remove(name) }
+        contents.withLock { $0.removeLoaded(name) }
         collections.releaseName(name, of: collection)
     }
 
@@ -238,11 +318,15 @@ public final class CollectionHost: QueryHost, Sendable {
     func viewPrefix(_ collection: String) -> String { "\(CollectionView.prefix){\(Self.name)/\(collection)}/" }
 
     /// Registers a collection with documents as unused.
-    func markIdle(_ name: String) { contents.withLock { $0.idle.markUsed(name) } }
+    ///
+    /// - Parameter owner: the caller that has loaded it.
+    func markIdle(_ name: String, of owner: ActivationOwner?) {
+        contents.withLock { if !$0.idle.renew(name) { $0.idle.insert((), for: name, of: owner) } }
+    }
 
     /// Deactivates an unused collection, unless a caller starts to use it meanwhile.
     func deactivateCollection(_ collection: DocumentCollection, _ name: String) async {
-        await collections.deactivateActor(collection, name) { self.contents.withLock { $0.idle.remove(name) } }
+        await collections.deactivateActor(collection, name) { self.contents.withLock { $0.removeLoaded(name) } }
     }
 
     // MARK: Queries

@@ -33,7 +33,7 @@ extension CollectionError {
     fileprivate var isReportable: Bool {
         switch self {
         case .forbidden, .documentTooLarge, .tooManyDocuments, .collectionTooLarge, .shareUsedUp, .tooManyCollections,
-            .tooManyQueries, .rateLimited, .tooDeep, .tooManyCommands:
+            .tooManyQueries, .clientTooLarge, .serverTooLarge, .rateLimited, .tooDeep, .tooManyCommands:
             true
         default: false
         }

@@ -11,9 +11,10 @@ extension DocumentCollection {
         defer { closeIfUnused() }
         if table.isBatchFull { try await waitUntilWritten(for: nil) }
         try checkOpen()
-        table.limits = host.limits(of: name)
+        updateLimits()
         let outcome = body(&table, host.clock.now())
         applyExpired()
+        countDocuments()
         watchForExpiry()
         try await waitUntilWritten(for: nil)
         return outcome

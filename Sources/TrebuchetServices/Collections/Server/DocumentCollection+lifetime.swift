@@ -3,7 +3,7 @@ internal import Trebuchet
 /// The end of an unused collection.
 extension DocumentCollection {
     var isUnused: Bool {
-        !isClosed && !isWriting && copying == nil && !isReadingOthers && next.isEmpty
+        !isClosed && !isWriting && copying == nil && !commits.isTaken && next.isEmpty
             && !table.hasUnwritten
             && queries.isEmpty
     }
@@ -46,6 +46,7 @@ extension DocumentCollection {
         current?.fail(lost)
         next.fail(.closed)
         // Freed outside the reactor, because that takes long for many documents.
+        memory.release()
         let (table, lists) = (table, queries.removeAll())
         self.table = DocumentTable(limits: host.limits)
         Task.detached { withExtendedLifetime((table, lists)) {} }
@@ -55,7 +56,7 @@ extension DocumentCollection {
     func closeIfUncalled() { if calls == 0 { closeIfUnused() } }
 
     func becomeIdle() {
-        host.markIdle(name)
+        host.markIdle(name, of: owner)
         guard !isIdleTimerRunning else { return }
         isIdleTimerRunning = true
         let (time, before, clock) = (host.limits.idleTime, calls, host.clock)

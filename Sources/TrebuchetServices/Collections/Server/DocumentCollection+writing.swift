@@ -1,13 +1,92 @@
 internal import Platform
 internal import Trebuchet
 
-/// Expiry of documents, and writes to the store.
+/// Execution of commits, expiry of documents, and writes to the store.
 extension DocumentCollection {
+    /// Executes mutations after those of earlier commits; their changes are part of the next batch.
+    func execute(
+        _ mutations: [EncodedJSON], from client: String, of principal: Principal?, _ caller: CollectionConnectionState
+    ) async throws(CollectionError) -> [MutationOutcome] {
+        var hasTurn = false
+        defer { if hasTurn { commits.end() } }
+        let read = try await decode(mutations, of: caller, hasTurn: &hasTurn)
+        let targets = Set(read.lazy.flatMap(\.targets).filter { $0.collection != self.name })
+        if !hasTurn, commits.isTaken || !targets.isEmpty {
+            await commits.waitForTurn()
+            hasTurn = true
+        }
+        // Without links to check there is no suspension here, so commits keep the order of their arrival.
+        let found = targets.isEmpty ? [:] : try await host.documents(targets)
+        try checkOpen()
+        let (host, name, now, rules) = (host, name, host.clock.now(), host.rules)
+        let there = found.filter { target, document in
+            !document.isExpired(at: now) && host.may(principal, .read, document, in: target.collection)
+        }
+        defer {
+            isEvaluating = false
+            applyExpired()
+            watchForExpiry()
+        }
+        var outcomes: [MutationOutcome] = []
+        var slice = ScanSlice()
+        let failures = self.failures
+        for mutation in read {
+            if table.isBatchFull || !outcomes.isEmpty && slice.isOver {
+                slice = try await pause(caller, hasTurn: &hasTurn, failures: outcomes.isEmpty ? nil : failures)
+            }
+            switch mutation {
+            case .mutation(let mutation):
+                var evaluation = MutationEvaluation(
+                    mutation, from: ByteText(client), creator: principal?.id, origin: table.origin(of: caller.host))
+                while true {
+                    let outcome = table.resume(
+                        &evaluation, &slice, at: now, isThere: { there[$0] != nil },
+                        check: { change throws(CollectionError) in try rules.validate(principal, change, in: name) }
+                    ) { action, document in host.may(principal, action, document, in: name) }
+                    if let outcome {
+                        isEvaluating = false
+                        outcomes.append(outcome)
+                        break
+                    }
+                    // Documents that expire meanwhile would start it again.
+                    isEvaluating = true
+                    slice = try await pause(caller, hasTurn: &hasTurn, failures: outcomes.isEmpty ? nil : failures)
+                }
+            case .refused(let outcome): outcomes.append(outcome)
+            }
+            if let error = outcomes.last?.error {
+                host.log.refusal(error, of: "a write", in: name, by: caller.connection)
+            }
+        }
+        return outcomes
+    }
+
+    /// Suspends a commit between two writes. Other work gets its turn, and commits that arrive meanwhile wait for this one.
+    ///
+    /// - Parameter failures: the number of failed batches before the first mutation of the commit; nil when none was executed.
+    /// - Returns: the next time slice.
+    private func pause(
+        _ caller: CollectionConnectionState, hasTurn: inout Bool, failures: Int?
+    ) async throws(CollectionError) -> ScanSlice {
+        if !hasTurn { commits.take() }
+        hasTurn = true
+        if table.isBatchFull, !isEvaluating {
+            try await waitUntilWritten(for: caller.connection)
+        } else {
+            await Task.yield()
+        }
+        try checkOpen()
+        guard failures == nil || failures == self.failures else {
+            throw .storeFailed("the preceding write could not be stored")
+        }
+        return ScanSlice()
+    }
+
     /// Decodes mutations, a part in each turn.
     ///
-    /// - Parameter isInLine: set to true when later commits must wait for this one, to keep the order of arrival.
+    /// - Parameter hasTurn: set to true when the commit has the turn, so that later commits wait for it.
     func decode(
-        _ mutations: [EncodedJSON], of caller: CollectionConnectionState, isInLine: inout Bool
+        _ mutations: [EncodedJSON], of caller: CollectionConnectionState, hasTurn: inout Bool
     ) async throws(CollectionError) -> [DecodedMutation] {
         var decoder = MutationDecoder(mutations, table.limits, at: revision)
         while true {
@@ -21,7 +100,10 @@ extension DocumentCollection {
                 throw error
             }
             if isDone { return decoder.decoded }
-            if !isInLine { isInLine = await waitForCommits() }
+            if !hasTurn {
+                await commits.waitForTurn()
+                hasTurn = true
+            }
             await Task.yield()
             try checkOpen()
         }
@@ -30,10 +112,12 @@ extension DocumentCollection {
     /// The size of a batch in bytes above which it is encoded outside the reactor.
     private static let maximumEncodedBytes = 256 << 10
 
-    /// Removes expired documents, a part in each turn.
+    /// Removes expired documents, a part in each turn; those that expire during an evaluation, after its commit.
     func expire() {
+        guard !isEvaluating else { return }
         let isMore = table.expire(at: host.clock.now(), limit: Self.expiredAtOnce)
         applyExpired()
+        countDocuments()
         startWriting()
         guard isMore else { return watchForExpiry() }
         guard !isExpiring else { return }

@@ -16,12 +16,15 @@ distributed actor DocumentCollection: ServiceActor {
     let name: String
     let stored: StoredCollection
     let host: CollectionHost
+    /// The caller that has loaded it; nil for the server.
+    let owner: ActivationOwner?
+    let memory: CollectionMemory
     var table: DocumentTable
     let queries: OpenQueries
     /// The shard of its reactor, which holds responses.
     private lazy var shard = actorSystem.shard(of: id.home)
     /// The turns of calls that read.
-    private let turns = FairTurns<CallerScope>()
+    let turns = FairTurns<CallerScope>()
     /// The last write that is in the store.
     var revision: Int
     /// The last write that all results include.
@@ -30,6 +33,8 @@ distributed actor DocumentCollection: ServiceActor {
     var next = PendingBatch()
     var current: PendingBatch?
     var isWriting = false
+    /// True while a mutation is evaluated in several turns.
+    var isEvaluating = false
     /// True while a task removes expired documents, because a turn was not enough.
     var isExpiring = false
     /// The task that updates results, while a turn was not enough.
@@ -46,18 +51,19 @@ distributed actor DocumentCollection: ServiceActor {
     /// The number of calls, to detect calls during a wait.
     var calls = 0
     var isIdleTimerRunning = false
-    /// True while a commit reads documents of other collections or is decoded in several turns. Later commits wait for it, to keep
-    /// the order of arrival.
-    var isReadingOthers = false
-    private var waiters: [CheckedContinuation<Void, Never>] = []
+    /// True while another collection is being unloaded to make room.
+    private var isUnloading = false
+    /// The order of commits: of those that read documents of other collections, or are decoded or executed in several turns.
+    let commits = CommitOrder()
     /// The time of the timer, in milliseconds since 1970.
     var alarm: Int?
     var timer: Task<Void, Never>?
 
     init(
         name: String, _ table: DocumentTable, _ stored: StoredCollection, host: CollectionHost,
-        actorSystem: TrebuchetActorSystem
+        owner: ActivationOwner?, memory: CollectionMemory, actorSystem: TrebuchetActorSystem
     ) {
+        (self.owner, self.memory) = (owner, memory)
         self.name = name
         self.table = table
         self.stored = stored
@@ -97,57 +103,33 @@ distributed actor DocumentCollection: ServiceActor {
             mutations.count <= CollectionLimits.mutationsPerCall
         else { throw .invalidDocument("a client's name must have 16 to 128 bytes, and a call at most 32 commands") }
         guard table.unwrittenCount < Self.waitingDocuments else { throw .rateLimited(retryAfterMilliseconds: 20) }
-        table.limits = host.limits(of: name)
-        var isInLine = false
-        defer { if isInLine { resumeNextCommit() } }
-        let read = try await decode(mutations, of: caller, isInLine: &isInLine)
-        let targets = Set(read.lazy.flatMap(\.targets).filter { $0.collection != self.name })
-        if !isInLine, isReadingOthers || !targets.isEmpty { isInLine = await waitForCommits() }
-        // Without links to check there is no suspension here, so commits keep the order of their arrival.
-        let found = targets.isEmpty ? [:] : try await host.documents(targets)
-        try checkOpen()
-        let (host, name, now, rules) = (host, name, host.clock.now(), host.rules)
-        let there = found.filter { target, document in
-            !document.isExpired(at: now) && host.may(principal, .read, document, in: target.collection)
-        }
-        var outcomes: [MutationOutcome] = []
-        var slice = ScanSlice()
-        let failures = self.failures
-        for mutation in read {
-            if table.isBatchFull || !outcomes.isEmpty && slice.isOver {
-                // Other work gets its turn, and commits that arrive meanwhile wait for this one.
-                (isReadingOthers, isInLine) = (true, true)
-                if table.isBatchFull { try await waitUntilWritten(for: caller.connection) } else { await Task.yield() }
-                slice = ScanSlice()
-                try checkOpen()
-                guard self.failures == failures else {
-                    throw .storeFailed("the preceding write could not be stored")
-                }
-            }
-            switch mutation {
-            case .mutation(let mutation):
-                outcomes.append(
-                    table.apply(
-                        mutation, from: client, creator: principal?.id, origin: table.origin(of: caller.host),
-                        at: now, isThere: { there[$0] != nil },
-                        check: { change throws(CollectionError) in try rules.validate(principal, change, in: name) }
-                    ) { action, document in host.may(principal, action, document, in: name) })
-            case .refused(let outcome): outcomes.append(outcome)
-            }
-            if let error = outcomes.last?.error {
-                host.log.refusal(error, of: "a write", in: name, by: caller.connection)
-            }
-        }
-        applyExpired()
-        watchForExpiry()
-        // Later commits change the same batch, or the next one.
-        if isInLine { resumeNextCommit() }
-        isInLine = false
+        updateLimits()
+        defer { countDocuments() }
+        var outcomes = try await execute(mutations, from: client, of: principal, caller)
         if !outcomes.isEmpty, holdsResponse(outcomes, of: caller) { return outcomes }
         try await waitUntilWritten(for: caller.connection)
         guard !isClosed else { throw lost }
         addPositions(to: &outcomes, for: caller)
         return outcomes
+    }
+
+    func updateLimits() {
+        table.limits = host.limits(of: name)
+        // Documents may be deleted, but not grow.
+        guard memory.exceeded != nil else { return }
+        table.limits.collectionBytes = min(table.limits.collectionBytes, table.shares.all.bytes)
+    }
+
+    /// Counts the documents in memory. Above a limit, an unused collection is unloaded for the next commit.
+    func countDocuments() {
+        guard !isClosed else { return }
+        memory.update(table.shares.all)
+        guard let exceeded = memory.exceeded, !isUnloading else { return }
+        isUnloading = true
+        Task {
+            _ = await host.unloadCollection(for: owner, except: name, beyond: exceeded)
+            isUnloading = false
+        }
     }
 
     /// The results of the caller's queries are sent before the response to a commit, which contains their positions.
@@ -187,21 +169,6 @@ distributed actor DocumentCollection: ServiceActor {
         return try await commit(mutations, from: client, of: principal, caller)
     }
 
-    /// Waits for commits that have been suspended before their execution. Later commits wait for this one then. Returns true.
-    func waitForCommits() async -> Bool {
-        guard isReadingOthers else {
-            isReadingOthers = true
-            return true
-        }
-        await withCheckedContinuation { waiters.append($0) }
-        return true
-    }
-
-    private func resumeNextCommit() {
-        guard waiters.isEmpty else { return waiters.removeFirst().resume() }
-        isReadingOthers = false
-    }
-
     // MARK: Queries
 
     /// Opens a query for the calling connection: its result is kept up to date until the connection closes the query or
@@ -214,20 +181,15 @@ distributed actor DocumentCollection: ServiceActor {
         guard !isClosed else { throw .closed }
         calls += 1
         defer { closeIfUnused() }
-        let (query, reader, mayRead) = try read(query, for: caller)
-        expire()
-        let key = OpenQuery.Key(query: query, reader: reader)
         queries.reading += 1
         defer { queries.reading -= 1 }
-        await takeTurns(caller) {
-            queries.query(key) != nil || queries.prepare(MatchList.Key(query, for: reader), mayRead: mayRead)
-        }
-        guard !isClosed else { throw .closed }
+        let read = try await read(query, for: caller)
+        let key = OpenQuery.Key(query: read.query, reader: read.reader)
         // Queries that were opened as another principal, with other roles, or under other rules.
-        for other in queries.queries(of: caller) where other.key.query == query && other.key != key {
+        for other in queries.queries(of: caller) where other.key.query == key.query && other.key != key {
             closeQuery(other, caller)
         }
-        let opened = try queries.open(key, for: caller, mayRead: mayRead)
+        let opened = try queries.open(key, for: caller, mayRead: read.mayRead)
         if opened.isFirstOfConnection {
             let handler = caller.connection.onClose { [weak self, weak caller] in
                 Task {
@@ -239,7 +201,7 @@ distributed actor DocumentCollection: ServiceActor {
         }
         watchForExpiry()
         if opened.isNew {
-            await openQuery(opened.query, for: caller)
+            try await openQuery(opened.query, for: caller)
         } else if !opened.query.isReady {
             await opened.query.waitUntilFound()
         }
@@ -248,10 +210,13 @@ distributed actor DocumentCollection: ServiceActor {
     }
 
     /// Evaluates a query, and lets clients observe its result.
-    private func openQuery(_ query: OpenQuery, for caller: CollectionConnectionState) async {
+    private func openQuery(
+        _ query: OpenQuery, for caller: CollectionConnectionState
+    ) async throws(CollectionError) {
         // Each part in a separate turn; the result includes concurrent writes.
         await takeTurns(caller) { query.isRemoved || queries.continueScan(query.list) }
         guard !query.isRemoved else { return }
+        try queries.computeFirstResult(of: query)
         let view = queries.setFirstResult(query, revision: revision) { result in
             actorSystem.withLoop(of: id) {
                 CollectionView(
@@ -270,26 +235,17 @@ distributed actor DocumentCollection: ServiceActor {
         guard !isClosed else { throw .closed }
         calls += 1
         defer { closeIfUnused() }
-        try host.consumeRead(of: caller)
-        // A waiting call has its text only.
-        await takeTurns(caller) { true }
-        try checkOpen()
-        let (query, reader, mayRead) = try decode(query, for: caller)
-        expire()
-        var window = try QueryWindow(query, maximumBytes: host.limits.pageBytes)
-        let key = MatchList.Key(query, for: reader)
         queries.reading += 1
         defer { queries.reading -= 1 }
-        if !queries.prepare(key, mayRead: mayRead) {
-            await takeTurns(caller) { queries.prepare(key, mayRead: mayRead) }
-        }
-        let list = queries.acquireList(key, mayRead: mayRead)
+        let read = try await read(query, for: caller)
+        var window = try QueryWindow(read.query, maximumBytes: host.limits.pageBytes)
+        let list = queries.acquireList(read.listKey, mayRead: read.mayRead)
         defer { releaseList(list) }
         await takeTurns(caller) { queries.continueScan(list) }
         // The lists of a collection that has ended meanwhile are empty.
         try checkOpen()
         let documents = window.computeFirstWindow(in: list.rows)
-        let cursor = window.hasMore ? documents.last.map { QueryCursor(behind: $0, in: query.order).text } : nil
+        let cursor = window.hasMore ? documents.last.map { QueryCursor(behind: $0, in: read.query.order).text } : nil
         return QueryPage(documents: documents, cursor: cursor, count: window.matches, revision: revision)
     }
 
@@ -314,33 +270,67 @@ distributed actor DocumentCollection: ServiceActor {
     }
 
     /// Closes a query that the calling connection has opened.
-    distributed func close(_ query: EncodedJSON) throws(CollectionError) {
+    distributed func close(_ query: EncodedJSON) async throws(CollectionError) {
         let caller = try host.caller()
         try host.consumeRead(of: caller)
-        let query = try CollectionQuery(sent: query).canonical
-        let open = queries.queries(of: caller).first { $0.key.query == query }
-        if let open { release(open, caller) }
-        closeIfUnused()
+        queries.reading += 1
+        defer {
+            queries.reading -= 1
+            closeIfUnused()
+        }
+        var failure: CollectionError?
+        await takeTurns(caller) {
+            do throws(CollectionError) {
+                let query = try CollectionQuery(sent: query).canonical
+                if let open = queries.queries(of: caller).first(where: { $0.key.query == query }) {
+                    release(open, caller)
+                }
+            } catch {
+                failure = error
+            }
+            return true
+        }
+        if let failure { throw failure }
     }
 
-    /// Decodes a query of a caller, after its rate and size were checked.
-    private func read(_ query: EncodedJSON, for caller: CollectionConnectionState) throws(CollectionError) -> (
-        query: CollectionQuery, reader: CollectionReader?, mayRead: @Sendable (Document) -> Bool
-    ) {
+    /// A decoded query of a caller.
+    private struct CallerQuery {
+        /// In its canonical form.
+        let query: CollectionQuery
+        let reader: CollectionReader?
+        let mayRead: @Sendable (Document) -> Bool
+
+        var listKey: MatchList.Key { MatchList.Key(query, for: reader) }
+    }
+
+    /// Decodes a query of a caller, and builds the index for its list, in turns of the caller. A call that waits for its turn has
+    /// only the text of its query.
+    private func read(
+        _ query: EncodedJSON, for caller: CollectionConnectionState
+    ) async throws(CollectionError) -> CallerQuery {
         try host.consumeRead(of: caller)
-        return try decode(query, for: caller)
+        var result: Result<CallerQuery, CollectionError>?
+        await takeTurns(caller) {
+            let read = result ?? decode(query, for: caller)
+            if result == nil { expire() }
+            result = read
+            guard case .success(let read) = read else { return true }
+            return queries.prepare(read.listKey, mayRead: read.mayRead)
+        }
+        guard !isClosed, let result else { throw .closed }
+        return try result.get()
     }
 
-    private func decode(_ query: EncodedJSON, for caller: CollectionConnectionState)
-        throws(CollectionError) -> (
-            query: CollectionQuery, reader: CollectionReader?, mayRead: @Sendable (Document) -> Bool
-        )
-    {
-        let query = try CollectionQuery(sent: query).canonical
-        let (name, principal) = (name, caller.connection.principal)
-        let (reader, rules) = host.reading(principal, in: name)
-        guard let reader else { return (query, nil, { _ in true }) }
-        return (query, reader, { rules.isAllowed(principal, .read, $0, in: name) })
+    private func decode(
+        _ query: EncodedJSON, for caller: CollectionConnectionState
+    ) -> Result<CallerQuery, CollectionError> {
+        Result { () throws(CollectionError) in
+            let query = try CollectionQuery(sent: query).canonical
+            let (name, principal) = (name, caller.connection.principal)
+            let (reader, rules) = host.reading(principal, in: name)
+            guard let reader else { return CallerQuery(query: query, reader: nil, mayRead: { _ in true }) }
+            return CallerQuery(query: query, reader: reader) { rules.isAllowed(principal, .read, $0, in: name) }
+        }
     }
 
     /// Ends queries that the connection may not read any more, not with this reader identity, or not in the quota of its principal;
@@ -356,7 +346,7 @@ distributed actor DocumentCollection: ServiceActor {
     }
 
     func rulesChanged() {
-        table.limits = host.limits(of: name)
+        updateLimits()
         for caller in queries.callers { authorizationDidChange(of: caller) }
     }
 

@@ -10,6 +10,10 @@ struct DocumentQuotas: Sendable {
         var documents = 0
         /// Bytes of JSON.
         var bytes = 0
+
+        static func + (one: Self, other: Self) -> Self {
+            Self(documents: one.documents + other.documents, bytes: one.bytes + other.bytes)
+        }
     }
 
     private(set) var all = Usage()
@@ -45,7 +49,12 @@ struct DocumentQuotas: Sendable {
     }
 
     /// Throws when there is no room for the replacement of a document.
-    func check(_ before: Document?, with after: Document, _ limits: CollectionLimits) throws(CollectionError) {
+    ///
+    /// - Parameter others: the use of other changes in addition.
+    func check(
+        _ before: Document?, with after: Document, _ limits: CollectionLimits, beyond others: DocumentQuotas
+    ) throws(CollectionError) {
+        let all = all + others.all
         let documents = before == nil ? 1 : 0
         let bytes = after.encodedByteCount - (before?.encodedByteCount ?? 0)
         guard documents == 0 || all.documents < limits.documentsPerCollection else {
@@ -56,10 +65,13 @@ struct DocumentQuotas: Sendable {
         }
         let scopes = [
             (
-                after.creator.map { principals[ByteText($0)] ?? Usage() }, limits.principalQuotaDivisor,
-                "principalQuotaDivisor"
+                after.creator.map { Self.usage(of: ByteText($0), in: principals, others.principals) },
+                limits.principalQuotaDivisor, "principalQuotaDivisor"
             ),
-            (after.origin.map { hosts[$0] ?? Usage() }, limits.hostQuotaDivisor, "hostQuotaDivisor"),
+            (
+                after.origin.map { Self.usage(of: $0, in: hosts, others.hosts) }, limits.hostQuotaDivisor,
+                "hostQuotaDivisor"
+            ),
         ]
         for (usage, part, setting) in scopes {
             guard let usage else { continue }
@@ -73,6 +85,13 @@ struct DocumentQuotas: Sendable {
                 throw .shareUsedUp(of: "bytes", limit: mostBytes, setting: setting)
             }
         }
+    }
+
+    private static func usage<QuotaScope>(
+        of scope: QuotaScope, in usages: [QuotaScope: Usage], _ others: [QuotaScope: Usage]
+    ) -> Usage {
+        let usage = usages[scope] ?? Usage()
+        return others.isEmpty ? usage : usage + (others[scope] ?? Usage())
     }
 
     /// At least one; otherwise a small limit would leave no quota at all.

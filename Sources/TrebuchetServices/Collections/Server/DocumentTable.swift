@@ -8,12 +8,6 @@ internal import Trebuchet
 struct DocumentTable: Sendable {
     typealias ChangeCheck = (DocumentChangeRequest) throws(CollectionError) -> Void
 
-    /// The state to restore when a mutation fails.
-    private struct Savepoint {
-        let revision: Int
-        var unwritten: [(id: DocumentID, before: Unwritten?)] = []
-    }
-
     /// The maximum number of expired documents that a batch deletes; the second one where a batch is one entry in the coordination store.
     private static let deletedAtOnce = 2_000
     private static let deletedTogether = 500
@@ -38,8 +32,8 @@ struct DocumentTable: Sendable {
     /// The number of the last write.
     private(set) var revision: Int
     /// The time of the last write, in milliseconds since 1970; see `CollectionClock.advance`.
-    private var time: Int
-    private let name: String
+    private(set) var time: Int
+    let name: String
     /// The current limits; documents above a lowered limit stay.
     var limits: CollectionLimits
     /// The key for identifiers of hosts.
@@ -47,7 +41,7 @@ struct DocumentTable: Sendable {
     /// The quotas, including unwritten changes.
     private(set) var shares = DocumentQuotas()
     /// True when a batch is one entry in the coordination store, which has a maximum size.
-    private let isEntry: Bool
+    let isEntry: Bool
     /// The approximate size of the next batch in bytes.
     private var nextBytes = 0
 
@@ -100,183 +94,55 @@ struct DocumentTable: Sendable {
 
     // MARK: Commands
 
-    /// Executes a mutation atomically. A repeated mutation has its recorded outcome.
-    ///
-    /// - Parameters:
-    ///   - now: milliseconds since 1970.
-    ///   - isThere: returns whether a document exists in another collection.
-    ///   - check: throws when the client may not make a change; nil calls `may` for the document to change.
-    ///   - may: returns whether the client may perform an action; called before any detail of the document is revealed.
-    mutating func apply(
-        _ mutation: DocumentMutation, from client: String, creator: String?, origin: UInt32? = nil, at now: Int,
-        isThere: (LinkTarget) -> Bool = { _ in false }, check: ChangeCheck? = nil,
-        may: (CollectionAction, Document) -> Bool
-    ) -> MutationOutcome {
-        let (client, scope) = (ByteText(client), MutationScope(host: origin, principal: creator))
-        if let outcome = clients.outcome(of: mutation, by: client) { return outcome }
-        time = CollectionClock.advance(time, to: now)
-        for write in mutation.writes { expireIfDue(write.command.id) }
-        var savepoint = Savepoint(revision: revision)
-        var index = 0
-        do throws(CollectionError) {
-            for write in mutation.writes {
-                try perform(write, creator, origin, &savepoint, isThere: isThere, check: check, may: may)
-                try checkTogether(savepoint, write.command.id)
-                index += 1
-            }
-        } catch {
-            restore(savepoint)
-            let outcome = MutationOutcome(
-                number: mutation.number, revision: revision, error: error,
-                index: mutation.writes.count > 1 ? index : nil)
-            remember(outcome, of: mutation, by: client, scope, isWritten: false)
-            return outcome
-        }
-        let outcome = MutationOutcome(number: mutation.number, revision: revision)
-        remember(outcome, of: mutation, by: client, scope, isWritten: revision > savepoint.revision)
-        return outcome
+    /// Returns the recorded outcome of a repeated mutation.
+    func recordedOutcome(of mutation: DocumentMutation, by client: ByteText) -> MutationOutcome? {
+        clients.outcome(of: mutation, by: client)
     }
 
-    /// A document that the client may not read does not exist for its commands: any other outcome, or the index of the first refused
-    /// command, would reveal its existence or content. Creation is the exception, because an id can be used only once.
-    private mutating func perform(
-        _ write: DocumentWrite, _ creator: String?, _ origin: UInt32?, _ savepoint: inout Savepoint,
-        isThere: (LinkTarget) -> Bool, check: ChangeCheck?, may: (CollectionAction, Document) -> Bool
-    ) throws(CollectionError) {
-        let command = write.command
-        guard (1...CollectionLimits.maximumNameLength).contains(command.id.byteCount) else {
-            throw .invalidDocument("an id has 1 to \(CollectionLimits.maximumNameLength) bytes")
+    mutating func advanceTime(to now: Int) { time = CollectionClock.advance(time, to: now) }
+
+    /// Applies the changes of a complete evaluation.
+    mutating func apply(_ evaluation: borrowing MutationEvaluation) {
+        for change in evaluation.changes {
+            store(change.document, for: change.id, before: document(change.id), revision: change.revision)
         }
-        let context = CommandContext(
-            creator: creator, origin: origin, number: revision + 1, time: time, lifetime: limits.lifetime(in: name))
-        var before = document(command.id)
-        if let document = before, command.action != .create, !may(.read, document) { before = nil }
-        try perform(write, on: before, context, &savepoint, isThere: isThere, check: check, may: may)
+        revision = evaluation.revision
     }
 
-    private mutating func perform(
-        _ write: DocumentWrite, on before: Document?, _ context: CommandContext, _ savepoint: inout Savepoint,
-        isThere: (LinkTarget) -> Bool, check: ChangeCheck?, may: (CollectionAction, Document) -> Bool
-    ) throws(CollectionError) {
-        let command = write.command
-        let id = command.id
-        if let before, command.action != .create, !may(command.action, before) {
-            let change =
-                command.action == .delete
-                ? DocumentChangeRequest(deleting: before) : DocumentChangeRequest(updating: before, to: before)
-            // The check knows the reason.
-            try check?(change)
-            throw change.forbidden()
-        }
-        if let before, write.condition != nil, !may(.read, before) {
-            // The outcome of a condition reveals content; to create is refused as without one.
-            throw .alreadyExists(id: id.text)
-        }
-        if let condition = write.condition, !condition.isSatisfied(by: before) { throw condition.failure(id, before) }
-        let after: Document?
-        if case .check = command {
-            guard before != nil || write.condition?.isAbsent == true else { throw .notFound(id: id.text) }
-            after = before
-        } else {
-            after = try command.perform(on: before, context)
-        }
-        if let target = command.target { try checkLink(target, isThere, may) }
-        guard after != before else { return }
-        if let change = DocumentChangeRequest(before, after) {
-            if let check {
-                try check(change)
-            } else if !may(change.action, change.document) {
-                throw change.forbidden()
-            }
-        }
-        if let before, let after, after.expiresAt ?? .max < before.expiresAt ?? .max {
-            // A shorter lifetime amounts to a deletion.
-            let deletion = DocumentChangeRequest(deleting: before)
-            try check?(deletion)
-            guard may(.delete, before) else { throw deletion.forbidden() }
-        }
-        if let after, Document.id(after.fields["id"]) != id { throw .invalidDocument("its member 'id' is not '\(id)'") }
-        try put(after, for: id, before: before, &savepoint)
-    }
-
-    /// Throws when the documents of a mutation exceed one entry, because they must be written together.
-    private func checkTogether(_ savepoint: Savepoint, _ id: DocumentID) throws(CollectionError) {
-        guard isEntry, savepoint.unwritten.count > 1 || nextBytes > Self.maximumBatchCount else { return }
-        let ids = Set(savepoint.unwritten.lazy.map(\.id))
-        let bytes = ids.reduce(0) { $0 + (unwritten[$1]?.document.map(Self.size) ?? 0) }
-        guard bytes > Self.maximumBatchCount else { return }
-        throw .documentTooLarge(id: id.text, bytes: bytes, limit: Self.maximumBatchCount)
-    }
-
-    private static func size(_ document: Document) -> Int {
-        document.byteCount + (document.creator?.utf8.count ?? 0) + mutationOverhead / 4
-    }
-
-    private mutating func checkLink(
-        _ target: LinkTarget, _ isThere: (LinkTarget) -> Bool, _ may: (CollectionAction, Document) -> Bool
-    ) throws(CollectionError) {
-        let isFound =
-            target.collection == name ? document(target.id).map { may(.read, $0) } ?? false : isThere(target)
-        guard isFound else { throw .linkTargetMissing(id: target.id.text, collection: target.collection) }
-    }
-
-    private mutating func put(
-        _ document: Document?, for id: DocumentID, before: Document?, _ savepoint: inout Savepoint
-    ) throws(CollectionError) {
-        var document = document
-        document?.revision = revision + 1
-        document?.updatedAt = time
-        if let document {
-            let size = document.byteCount
-            guard size <= limits.documentBytes else {
-                throw .documentTooLarge(id: id.text, bytes: size, limit: limits.documentBytes)
-            }
-            guard !document.fields.isDeeper(than: CollectionLimits.maximumDepth) else {
-                throw .tooDeep(limit: CollectionLimits.maximumDepth)
-            }
-            try shares.check(before, with: document, limits)
-        }
-        savepoint.unwritten.append((id, unwritten[id]))
-        revision += 1
+    private mutating func store(_ document: Document?, for id: DocumentID, before: Document?, revision: Int) {
         shares.replace(before, with: document)
         unwritten[id] = Unwritten(document: document, revision: revision)
         if isEntry { nextBytes += document.map(Self.size) ?? Self.mutationOverhead / 4 }
         expiries.set(document?.expiresAt, for: id)
     }
 
+    static func size(_ document: Document) -> Int {
+        document.byteCount + (document.creator?.utf8.count ?? 0) + mutationOverhead / 4
+    }
+
     /// Replaces a document without the rules and without the quotas of principals and hosts; nil deletes it.
     ///
     /// - Parameter now: milliseconds since 1970.
     mutating func replace(_ id: DocumentID, with document: Document?, at now: Int) throws(CollectionError) {
-        let usual = limits
+        var limits = limits
         (limits.principalQuotaDivisor, limits.hostQuotaDivisor) = (1, 1)
-        defer { limits = usual }
-        time = CollectionClock.advance(time, to: now)
-        var savepoint = Savepoint(revision: revision)
-        try put(document, for: id, before: self.document(id), &savepoint)
+        advanceTime(to: now)
+        let before = self.document(id)
+        let changed = try stamped(
+            document, before: before, revision: revision + 1, time: time, limits, beyond: DocumentQuotas())
+        revision += 1
+        store(changed, for: id, before: before, revision: revision)
     }
 
     /// The ids of all documents, as the next command sees them.
     var ids: [DocumentID] { Set(documents.keys).union(unwritten.keys).filter { document($0) != nil } }
 
-    private mutating func restore(_ savepoint: Savepoint) {
-        revision = savepoint.revision
-        for (id, before) in savepoint.unwritten.reversed() {
-            let undone = document(id)
-            unwritten[id] = before
-            let document = document(id)
-            shares.replace(undone, with: document)
-            expiries.set(document?.expiresAt, for: id)
-        }
-    }
-
-    private mutating func remember(
-        _ outcome: MutationOutcome, of mutation: DocumentMutation, by client: ByteText, _ scope: MutationScope?,
-        isWritten: Bool
-    ) {
+    /// Records the outcome of a mutation.
+    mutating func remember(_ outcome: MutationOutcome, of evaluation: borrowing MutationEvaluation, isWritten: Bool) {
         if isEntry { nextBytes += Self.mutationOverhead }
         clients.remember(
-            outcome, of: mutation, by: client, scope: scope,
+            outcome, of: evaluation.mutation, by: evaluation.client,
+            scope: MutationScope(host: evaluation.origin, principal: evaluation.creator),
             isWritten ? .written : unwritten.isEmpty ? .unwritten : .uncertain, most: limits.deduplicatedClients)
     }
 
@@ -287,7 +153,7 @@ struct DocumentTable: Sendable {
 
     /// Removes up to `limit` expired documents; returns false when there are no more.
     mutating func expire(at now: Int, limit: Int) -> Bool {
-        time = CollectionClock.advance(time, to: now)
+        advanceTime(to: now)
         var count = 0
         while count < limit {
             guard let id = expiries.removeExpired(at: time) else { return false }
@@ -303,7 +169,8 @@ struct DocumentTable: Sendable {
         return expired
     }
 
-    private mutating func expireIfDue(_ id: DocumentID) {
+    /// Removes a document that has expired.
+    mutating func expireIfDue(_ id: DocumentID) {
         let document = unwritten[id].map { $0.document } ?? documents[id]
         guard document?.isExpired(at: time) == true else { return }
         expiries.set(nil, for: id)

@@ -27,7 +27,7 @@ distributed actor Room {
     /// The counted bytes of presences and events.
     let memory: RoomMemory
     /// The caller whose rate includes the activation of this room; nil once a client has joined.
-    private var activator: RoomActivator?
+    private var activator: ActivationOwner?
     var closeHandlers: [String: CallerConnection.CloseHandler] = [:]
     var timer: Task<Void, Never>?
     var isClosed = false
@@ -39,7 +39,7 @@ distributed actor Room {
     var handoffState: HandoffState?
     var handoffProgress = RoomHandoffProgress()
 
-    init(name: String, host: RoomHost, activator: RoomActivator? = nil, actorSystem: TrebuchetActorSystem) {
+    init(name: String, host: RoomHost, activator: ActivationOwner? = nil, actorSystem: TrebuchetActorSystem) {
         self.name = name
         self.host = host
         self.activator = activator

@@ -16,7 +16,7 @@ public final class RoomHost: Sendable {
         var listed = RoomNames()
         var banList = RoomBanList()
         /// The activations of rooms that no client has joined.
-        var activations: HostRateTable<RoomActivator>
+        var activations: HostRateTable<ActivationOwner>
         /// Quotas of memberships in rooms.
         var quotaUsage: HolderQuotaUsage
     }
@@ -32,7 +32,7 @@ public final class RoomHost: Sendable {
     private init(_ server: TrebuchetServer, _ rules: any RoomRules, _ limits: RoomLimits) {
         self.limits = limits
         rooms = ServiceActors(of: Self.name, at: server, limit: limits.rooms)
-        memory = RoomMemoryLedger(limits, in: server.memoryBudget)
+        memory = RoomMemoryLedger(limits.memory, in: server.memoryBudget)
         contents = Mutex(
             Contents(
                 rules: rules,
@@ -165,8 +165,8 @@ public final class RoomHost: Sendable {
     }
 
     /// Takes the activation of an actor from the rate of the caller; throws `rateLimited` when it is used up.
-    private func countActivation() throws(RoomError) -> RoomActivator? {
-        guard let activator = ActivationOrigin.current.map({ RoomActivator($0) }) else { return nil }
+    private func countActivation() throws(RoomError) -> ActivationOwner? {
+        guard let activator = ActivationOwner.current else { return nil }
         let now = Int64(MonotonicClock.now / 1_000_000)
         let wait = contents.withLock { contents in
             let wait = contents.activations.wait(for: activator, at: now)
@@ -178,7 +178,7 @@ public final class RoomHost: Sendable {
     }
 
     /// Gives an activation back to the rate of its caller, because the actor is used.
-    func giveBackActivation(_ activator: RoomActivator) {
+    func giveBackActivation(_ activator: ActivationOwner) {
         contents.withLock { $0.activations.giveBack(activator) }
     }
 
@@ -213,19 +213,6 @@ public final class RoomHost: Sendable {
             }
         if let wait = client.consume(calls, of: rate, limit) { throw .rateLimited(retryAfterMilliseconds: wait) }
     }
-}
-
-/// The party for whose rate the activation of a room counts.
-enum RoomActivator: QuotaHost {
-    case host(CallerHost)
-    /// A loopback connection.
-    case connection(UInt64)
-
-    init(_ origin: ActivationOrigin) {
-        self = origin.host.map { .host($0) } ?? .connection(origin.connection)
-    }
-
-    var network: RoomActivator { if case .host(let host) = self { .host(host.network) } else { self } }
 }
 
 /// The state of a connection in the room service: its number of rooms and its rates.

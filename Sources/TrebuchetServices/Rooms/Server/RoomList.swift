@@ -27,9 +27,9 @@ distributed actor RoomList {
     /// The beginning of the names of its rooms, as `chat-`.
     private let prefix: String
     /// The party for whose rate the activation counts, until the list is used.
-    private var activator: RoomActivator?
+    private var activator: ActivationOwner?
 
-    init(_ name: String, host: RoomHost, activator: RoomActivator? = nil, actorSystem: TrebuchetActorSystem) {
+    init(_ name: String, host: RoomHost, activator: ActivationOwner? = nil, actorSystem: TrebuchetActorSystem) {
         prefix = Self.prefix(ofRoomsIn: name)
         self.host = host
         self.activator = activator

@@ -6,6 +6,8 @@ import Trebuchet
 
 /// The cost of many simultaneous changes for readers.
 @Suite(.timeLimit(.minutes(5))) struct QueryShowingTests {
+    private static let client = "0123456789abcdef"
+
     @Test("changes are applied to lists in parts, one in each turn, and later ones are queued behind them")
     func parts() async throws {
         try await CollectionTestEnvironment.run { environment in
@@ -132,6 +134,66 @@ import Trebuchet
             await shows(todos) { $0.items.isEmpty }
             let left = try await environment.host.documents(of: "todos")
             #expect(left.isEmpty)
+        }
+    }
+
+    @Test(
+        "a change is applied in parts to many cursors of one list, and to queries with many fields",
+        arguments: [true, false])
+    func queries(haveCursors: Bool) async throws {
+        try await CollectionTestEnvironment.run(reactors: 1) { environment in
+            let ada = environment.guest("ada")
+            try await ada.client.connect()
+            let collection = try ada.collection()
+            let writes = (0..<60).map { DocumentWrite(.add(DocumentID("\($0)"), ["n": .integer(Int64($0))])) }
+            _ = try await collection.commit([DocumentMutation(number: 1, writes: writes)], from: Self.client)
+            let order = [QueryOrder.ascending("n")]
+            for number in 0..<50 {
+                let document = Document.todo("\(number)", ["n": .integer(Int64(number))])
+                let any = QueryCondition.any(of: (0..<30).map { .equal("f\(number * 30 + $0)", .integer(1)) })
+                let query =
+                    haveCursors
+                    ? CollectionQuery(order: order, after: QueryCursor(behind: document, in: order).text)
+                    : CollectionQuery(where: [any])
+                _ = try await collection.open(EncodedJSON(query.value))
+            }
+            let local = try #require(environment.host.live.first { $0.name == "todos" }?.part)
+            let parts = await local.whenLocal { collection in
+                let queries = collection.queries
+                let change = DocumentChange(id: "0", after: .todo("0", ["n": .integer(100)]))
+                queries.recordChanges([change], revision: collection.revision + 1)
+                var parts = 1
+                while !queries.continueShowing(ScanSlice(steps: 1)) { parts += 1 }
+                return parts
+            }
+            // Each query is a part to apply the change to, and one to publish; each field is a part before and after the change.
+            #expect(try #require(parts) >= (haveCursors ? 2 * 50 : 2 * 50 * 30))
+        }
+    }
+
+    @Test("a call that closes a query waits for its turn, as all calls that decode queries")
+    func closing() async throws {
+        try await CollectionTestEnvironment.run(reactors: 1) { environment in
+            let ada = environment.guest("ada")
+            try await ada.client.connect()
+            let collection = try ada.collection()
+            let query = EncodedJSON(CollectionQuery(where: [.equal("n", .integer(1))]).value)
+            _ = try await collection.open(query)
+            let local = try #require(environment.host.live.first { $0.name == "todos" }?.part)
+            let connection = await local.whenLocal { $0.queries.callers.first?.connection } ?? nil
+            let holder = CallerScope.connection(try #require(connection))
+            await local.whenLocal { await $0.turns.begin(holder) }
+            let calls = Task {
+                try await collection.close(query)
+                await #expect(throws: CollectionError.self) { try await collection.close(EncodedJSON(.string("none"))) }
+            }
+            while await local.whenLocal({ $0.queries.reading }) != 1 { await Task.yield() }
+            let open = await local.whenLocal { $0.queries.callers.count }
+            #expect(open == 1)
+            await local.whenLocal { $0.turns.end(holder, after: 1) }
+            try await calls.value
+            let left = await local.whenLocal { $0.queries.callers.count }
+            #expect(left == 0)
         }
     }
 }

@@ -15,11 +15,15 @@ struct MatchLists {
     /// A change that some lists do not include yet.
     private struct UnappliedChange {
         let change: DocumentRows.Change
-        /// The numbers of these lists.
-        var lists: [Int]
+        /// The searches for the lists of the document before and after the change.
+        var searches: [QueryIndex.Search]
+        /// The numbers of the lists that may be affected; those of the last search are added at its end.
+        var lists: [Int] = []
         var elements = ArrayElements()
         /// The evaluation of the last of the lists, if it has taken longer than a time slice.
         var evaluation: ConditionEvaluation?
+        /// The effect on the last of the lists, which some of its queries do not include yet.
+        var effect: MatchList.Change?
     }
 
     private(set) var rows: DocumentRows
@@ -99,8 +103,14 @@ struct MatchLists {
     /// Applies a change to all lists, and calls `body` with those that it affects.
     mutating func apply(_ change: DocumentChange, _ body: (MatchList, MatchList.Change) -> Void) {
         beginApplying(change)
-        var slice = ScanSlice()
-        while !continueApplying(&slice, body) {}
+        while true {
+            var slice = ScanSlice()
+            let isDone = continueApplying(&slice) { list, change, _ in
+                body(list, change)
+                return true
+            }
+            if isDone { return }
+        }
     }
 
     /// Begins to apply a change; ``continueApplying(_:_:)`` must complete it before the next one, and before a scan.
@@ -112,33 +122,56 @@ struct MatchLists {
             fields.values[place].apply(change)
             fields.formIndex(after: &place)
         }
-        var touched: Set<Int> = []
-        if let before = change.before { index.find(before.document, &touched) }
-        if let after = change.after { index.find(after.document, &touched) }
-        unapplied = UnappliedChange(change: change, lists: Array(touched))
+        guard !lists.isEmpty else { return }
+        let rows = [change.before, change.after].compactMap { $0 }
+        unapplied = UnappliedChange(change: change, searches: rows.map { QueryIndex.Search($0) })
     }
 
-    /// Applies the change for a time slice, and calls `body` with the lists that it affects; returns true when all include it.
+    /// Applies the change for a time slice; returns true when all lists and their queries include it.
+    ///
+    /// - Parameter body: applies the effect on a list to its queries, and returns true when all of them include it. Otherwise it is
+    ///   called again with the same effect.
     mutating func continueApplying(
-        _ slice: inout ScanSlice, _ body: (MatchList, MatchList.Change) -> Void
+        _ slice: inout ScanSlice, _ body: (MatchList, MatchList.Change, inout ScanSlice) -> Bool
     ) -> Bool {
         guard var change = unapplied else { return true }
         unapplied = nil
+        guard search(&change, &slice) else {
+            unapplied = change
+            return false
+        }
         while let number = change.lists.last {
             if let list = byNumber[number] {
-                guard let isMatch = list.matches(change.change, &change.evaluation, &change.elements, &slice) else {
+                if change.effect == nil {
+                    guard let isMatch = list.matches(change.change, &change.evaluation, &change.elements, &slice) else {
+                        unapplied = change
+                        return false
+                    }
+                    change.effect = list.apply(change.change, isMatch: isMatch)
+                }
+                if let effect = change.effect, !body(list, effect, &slice) {
                     unapplied = change
                     return false
                 }
-                if let effect = list.apply(change.change, isMatch: isMatch) { body(list, effect) }
             }
-            change.evaluation = nil
+            (change.evaluation, change.effect) = (nil, nil)
             change.lists.removeLast()
             if slice.isOver(after: change.change.after), !change.lists.isEmpty {
                 unapplied = change
                 return false
             }
         }
+        return true
+    }
+
+    /// Searches the lists that a change may affect; returns true when all are found.
+    private func search(_ change: inout UnappliedChange, _ slice: inout ScanSlice) -> Bool {
+        guard !change.searches.isEmpty else { return true }
+        for place in change.searches.indices {
+            guard index.resume(&change.searches[place], &slice) else { return false }
+        }
+        let found = change.searches.dropFirst().reduce(into: change.searches[0].found) { $0.formUnion($1.found) }
+        (change.lists, change.searches) = (Array(found), [])
         return true
     }
 

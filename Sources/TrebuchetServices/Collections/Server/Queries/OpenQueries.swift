@@ -4,6 +4,7 @@ internal import Trebuchet
 /// The services of a collection's host for its queries.
 protocol QueryHost: AnyObject, Sendable {
     var limits: CollectionLimits { get }
+    var memory: CollectionMemoryLedger { get }
     func caller(_ connection: CallerConnection) -> CollectionConnectionState
     /// Returns the reader identity of a principal, nil where all readers are alike, with the rules it belongs to.
     func reading(
@@ -32,6 +33,10 @@ enum CollectionRate: Hashable {
 final class OpenQueries {
     /// The maximum number of unused lists that are kept for the next page.
     private static let maximumIdleLists = 8
+    /// The bytes that a query counts in addition to its conditions, and those that each byte of its JSON counts.
+    private static let (queryOverhead, bytesOfQueryByte) = (4 << 10, 8)
+    /// Smaller changes of the memory of a query are not counted.
+    private static let precision = 64 << 10
 
     private struct Reader {
         let caller: CollectionConnectionState
@@ -71,6 +76,8 @@ final class OpenQueries {
     private(set) var updateTurns = 0
     /// Queries that the first of the changes affects.
     private var unpublished: [OpenQuery] = []
+    /// The queries of the list that a change is applied to, and the index of the first query that does not include it.
+    private var applying: (queries: [OpenQuery], next: Int)?
 
     init(host: any QueryHost, documents: some Collection<Document>, prefix: String = CollectionView.prefix) {
         self.host = host
@@ -94,11 +101,16 @@ final class OpenQueries {
             return (present, false, isFirst)
         }
         let window = try QueryWindow(key.query, maximumBytes: host.limits.resultBytes)
+        let bytes = Self.queryOverhead + Self.bytesOfQueryByte * EncodedJSON(key.query.value).byteCount
+        let charge = CollectionMemoryLedger.Charge(bytes: bytes, holder: caller.holder, client: caller)
+        try host.memory.replace([], with: charge)
         let list = lists.acquireList(MatchList.Key(key.query, for: key.reader), mayRead: mayRead)
-        let query = OpenQuery(key, number: lastNumber + 1, list: list, window: window, prefix: prefix)
+        let query = OpenQuery(
+            key, number: lastNumber + 1, list: list, window: window, charge: charge, prefix: prefix)
         do throws(CollectionError) {
             try addCaller(caller, to: query, isNew: true)
         } catch {
+            host.memory.release([charge])
             if let left = lists.release(list) { lists.removeIfUnused(list.number, since: left) }
             throw error
         }
@@ -131,15 +143,58 @@ final class OpenQueries {
         byReader[caller.connection, default: Reader(caller: caller)].queries.append(query)
     }
 
-    /// Sets the first result of a query, after all documents were scanned.
+    /// Sets the first result of a query after ``computeFirstResult(of:)``.
     func setFirstResult(_ query: OpenQuery, revision: Int, make: (QueryResult) -> CollectionView) -> CollectionView {
-        query.window.computeFirstWindow(in: query.list.rows)
         var result = query.window.result(in: query.list.rows)
         result.revision = revision
         query.resultRevision = revision
         let view = make(result)
         query.view = view
         return view
+    }
+
+    /// Computes the first result of a query, after all documents were scanned. Removes the query and throws when its memory exceeds a
+    /// limit.
+    func computeFirstResult(of query: OpenQuery) throws(CollectionError) {
+        query.window.computeFirstWindow(in: query.list.rows)
+        do throws(CollectionError) {
+            try count(query, bytes: query.byteCount)
+        } catch {
+            remove(query)
+            throw error
+        }
+    }
+
+    private func count(_ query: OpenQuery, bytes: Int) throws(CollectionError) {
+        let charge = CollectionMemoryLedger.Charge(
+            bytes: bytes, holder: query.charge.holder, client: query.charge.client)
+        try host.memory.replace([query.charge], with: charge)
+        query.charge = charge
+    }
+
+    /// Counts the memory of a query that has changed; returns false when a limit refuses it.
+    private func recount(_ query: OpenQuery) -> Bool {
+        let bytes = query.byteCount
+        guard abs(bytes - query.charge.bytes) >= Self.precision else { return true }
+        return (try? count(query, bytes: bytes)) != nil
+    }
+
+    /// Closes a query for all of its readers, which may open it again.
+    private func remove(_ query: OpenQuery) {
+        for connection in query.readers.keys {
+            if let caller = byReader[connection]?.caller { _ = close(query, for: caller) }
+        }
+        removeIfUnread(query.number, since: query.emptied)
+    }
+
+    /// Counts the memory of a query for another reader when the one that it counts for has closed it.
+    private func moveCharge(of query: OpenQuery, from caller: CollectionConnectionState) {
+        guard query.charge.client === caller, let (connection, holder) = query.readers.first else { return }
+        let charge = CollectionMemoryLedger.Charge(
+            bytes: query.charge.bytes, holder: holder, client: byReader[connection]?.caller)
+        host.memory.release([query.charge])
+        host.memory.add(charge)
+        query.charge = charge
     }
 
     private func release(_ holder: QuotaHolder, of query: OpenQuery) {
@@ -171,6 +226,7 @@ final class OpenQueries {
         }
         guard query.readers.isEmpty else {
             release(holder, of: query)
+            moveCharge(of: query, from: caller)
             return nil
         }
         query.lastHolder = holder
@@ -186,6 +242,7 @@ final class OpenQueries {
         byList[query.list.number]?.removeAll { $0 === query }
         if byList[query.list.number]?.isEmpty == true { byList[query.list.number] = nil }
         query.enterStage(.removed)
+        host.memory.release([query.charge])
         if let left = lists.release(query.list) { lists.removeIfUnused(query.list.number, since: left) }
         if let last = query.lastHolder { release(last, of: query) }
         host.didCloseQuery(query.name)
@@ -261,7 +318,7 @@ final class OpenQueries {
 
     /// Ends the lists of a closed collection.
     func removeAll() -> MatchLists.DiscardedLists {
-        (idleLists, unsentChanges, unpublished) = ([], [], [])
+        (idleLists, unsentChanges, unpublished, applying) = ([], [], [], nil)
         return lists.removeAll()
     }
 
@@ -288,7 +345,7 @@ final class OpenQueries {
                 if slice.isOver { return false }
             }
             while let query = unpublished.popLast() {
-                query.publish(revision: unsentChanges[0].revision)
+                if recount(query) { query.publish(revision: unsentChanges[0].revision) } else { remove(query) }
                 if slice.isOver, !unpublished.isEmpty { return false }
             }
             unsentChanges.removeFirst()
@@ -298,13 +355,23 @@ final class OpenQueries {
     }
 
     private func continueApplying(_ slice: inout ScanSlice) -> Bool {
-        let byList = byList
-        return lists.continueApplying(&slice) { list, change in
-            for query in byList[list.number] ?? [] where query.view != nil {
-                guard let change = query.window.apply(change, in: list.rows) else { continue }
-                if query.unpublished == nil { unpublished.append(query) }
-                query.recordChange(change)
+        lists.continueApplying(&slice) { list, change, slice in
+            var (queries, next) = applying ?? (byList[list.number] ?? [], 0)
+            applying = nil
+            while next < queries.count {
+                let query = queries[next]
+                next += 1
+                guard query.view != nil else { continue }
+                let steps = query.window.steps(in: list.rows)
+                if let change = query.window.apply(change, in: list.rows) {
+                    if query.unpublished == nil { unpublished.append(query) }
+                    query.recordChange(change)
+                }
+                guard slice.isOver(afterSteps: steps), next < queries.count else { continue }
+                applying = (queries, next)
+                return false
             }
+            return true
         }
     }
 }

@@ -27,7 +27,11 @@ final class OpenQuery {
         case everything
     }
 
+    /// The approximate bytes of memory for each match, and in addition for each document of the result.
+    private static let (rowBytes, resultBytes) = (32, 256)
+
     let key: Key
+    private let conditionBytes: Int
     /// The number of the query in responses to writes.
     let number: Int
     let list: MatchList
@@ -47,16 +51,26 @@ final class OpenQuery {
     var reservations = QueryQuotas.Reservations()
     /// The holder of the last reader; its quota counts the query while it has no readers.
     var lastHolder: QuotaHolder?
+    /// The bytes that count for the caller that has opened it, or for a later reader.
+    var charge: CollectionMemoryLedger.Charge
     private let stage = Monitor(Stage.finding)
 
     /// - Parameter prefix: the beginning of the name of its view.
-    init(_ key: Key, number: Int, list: MatchList, window: QueryWindow, prefix: String = CollectionView.prefix) {
+    init(
+        _ key: Key, number: Int, list: MatchList, window: QueryWindow, charge: CollectionMemoryLedger.Charge,
+        prefix: String = CollectionView.prefix
+    ) {
         name = prefix + RandomToken.make()
         self.key = key
         self.number = number
         self.list = list
         self.window = window
+        self.charge = charge
+        conditionBytes = charge.bytes
     }
+
+    /// The approximate number of bytes of memory that it takes, with its list.
+    var byteCount: Int { conditionBytes + list.rows.count * Self.rowBytes + window.count * Self.resultBytes }
 
     var isReady: Bool { stage.withLock { $0 == .ready } }
     var isRemoved: Bool { stage.withLock { $0 == .removed } }

@@ -24,25 +24,45 @@ struct QueryIndex {
         }
     }
 
-    private struct Values {
+    /// The entries of one field.
+    private struct Field {
+        let path: FieldPath
+        /// Distinguishes it from an earlier field in its slot.
+        let serial: Int
         var equal: [JSONValue: Set<Int>] = [:]
         var contains: [JSONValue: Set<Int>] = [:]
         var ranges = ValueRanges()
 
         var isEmpty: Bool { equal.isEmpty && contains.isEmpty && ranges.isEmpty }
-
-        mutating func find(_ value: JSONValue?, _ found: inout Set<Int>) {
-            if !equal.isEmpty, let lists = equal[JSONOrder.identity(value)] { found.formUnion(lists) }
-            if !contains.isEmpty, case .array(let elements)? = value {
-                for element in elements {
-                    if let lists = contains[JSONOrder.identity(element)] { found.formUnion(lists) }
-                }
-            }
-            ranges.find(value) { found.insert($0) }
-        }
     }
 
-    private var fields: [FieldPath: Values] = [:]
+    /// A search for the lists that contain a document, or may contain it. It is done in several parts, between which lists may be
+    /// added and removed.
+    struct Search {
+        fileprivate enum Stage {
+            case begin
+            /// The elements of an array, from an index on.
+            case elements([JSONValue], from: Int)
+            case ranges(after: ValueRanges.Position?)
+        }
+
+        let row: DocumentRow
+        /// The lists, at the end with those that are always checked.
+        fileprivate(set) var found: Set<Int> = []
+        /// The slot of the field to search next, and the field of a search in progress.
+        fileprivate var slot = 0
+        fileprivate var serial = 0
+        fileprivate var value: JSONValue?
+        fileprivate var stage = Stage.begin
+
+        init(_ row: DocumentRow) { self.row = row }
+    }
+
+    /// In slots, so that a search can be continued.
+    private var fields: [Field?] = []
+    private var slots: [FieldPath: Int] = [:]
+    private var unused: [Int] = []
+    private var lastSerial = 0
     private var others: Set<Int> = []
     private var places: [Int: [Entry]] = [:]
 
@@ -53,25 +73,39 @@ struct QueryIndex {
         }
         places[number] = entries
         for entry in entries {
+            let slot = slots[entry.field] ?? addField(entry.field)
             switch entry {
-            case .equal(let field, let value): fields[field, default: Values()].equal[value, default: []].insert(number)
-            case .contains(let field, let value):
-                fields[field, default: Values()].contains[value, default: []].insert(number)
-            case .range(let field, let range): fields[field, default: Values()].ranges.insert(range, number)
+            case .equal(_, let value): fields[slot]?.equal[value, default: []].insert(number)
+            case .contains(_, let value): fields[slot]?.contains[value, default: []].insert(number)
+            case .range(_, let range): fields[slot]?.ranges.insert(range, number)
             }
         }
+    }
+
+    private mutating func addField(_ path: FieldPath) -> Int {
+        lastSerial += 1
+        let slot = unused.popLast() ?? fields.count
+        if slot == fields.count { fields.append(nil) }
+        fields[slot] = Field(path: path, serial: lastSerial)
+        slots[path] = slot
+        return slot
     }
 
     mutating func remove(_ number: Int) {
         others.remove(number)
         for entry in places.removeValue(forKey: number) ?? [] {
+            guard let slot = slots[entry.field] else { continue }
             switch entry {
-            case .equal(let field, let value): Self.remove(number, value, &fields[field, default: Values()].equal)
-            case .contains(let field, let value): Self.remove(number, value, &fields[field, default: Values()].contains)
-            case .range(let field, _): fields[field]?.ranges.remove(number)
+            case .equal(_, let value): Self.remove(number, value, &fields[slot]!.equal)
+            case .contains(_, let value): Self.remove(number, value, &fields[slot]!.contains)
+            case .range: fields[slot]?.ranges.remove(number)
             }
-            if fields[entry.field]?.isEmpty == true { fields[entry.field] = nil }
+            guard fields[slot]?.isEmpty == true else { continue }
+            fields[slot] = nil
+            slots[entry.field] = nil
+            unused.append(slot)
         }
+        if slots.isEmpty { (fields, unused) = ([], []) }
     }
 
     private static func remove(_ number: Int, _ value: JSONValue, _ lists: inout [JSONValue: Set<Int>]) {
@@ -79,16 +113,51 @@ struct QueryIndex {
         if lists[value]?.isEmpty == true { lists[value] = nil }
     }
 
-    /// Finds the lists that contain a document, or may contain it.
-    mutating func find(_ document: Document, _ found: inout Set<Int>) {
-        // By index and in place, because a `for` loop would copy the value that is changed.
-        var index = fields.startIndex
-        while index != fields.endIndex {
-            let value = fields.keys[index].value(in: document)
-            fields.values[index].find(value, &found)
-            fields.formIndex(after: &index)
+    /// Searches for a time slice; returns true when all lists are found.
+    func resume(_ search: inout Search, _ slice: inout ScanSlice) -> Bool {
+        while search.slot < fields.count {
+            if let field = fields[search.slot] {
+                if case .begin = search.stage { search.serial = field.serial }
+                // A list that was added during the search needs no change that it was added after.
+                guard search.serial != field.serial || resume(&search, in: field, &slice) else { return false }
+            }
+            (search.slot, search.stage, search.value) = (search.slot + 1, .begin, nil)
+            if slice.isOver(after: search.row) { return false }
         }
-        found.formUnion(others)
+        search.found.formUnion(others)
+        return true
+    }
+
+    private func resume(_ search: inout Search, in field: Field, _ slice: inout ScanSlice) -> Bool {
+        if case .begin = search.stage {
+            search.value = field.path.value(in: search.row.document)
+            search.stage = .ranges(after: nil)
+            if !field.contains.isEmpty, case .array(let elements)? = search.value {
+                search.stage = .elements(elements, from: 0)
+            }
+            if !field.equal.isEmpty, let lists = field.equal[JSONOrder.identity(search.value)] {
+                search.found.formUnion(lists)
+                if slice.isOver(afterSteps: lists.count) { return false }
+            }
+        }
+        if case .elements(let elements, let next) = search.stage {
+            for index in next..<elements.count {
+                let lists = field.contains[JSONOrder.identity(elements[index])]
+                if let lists { search.found.formUnion(lists) }
+                guard slice.isOver(afterSteps: 1 + (lists?.count ?? 0)) else { continue }
+                search.stage = .elements(elements, from: index + 1)
+                return false
+            }
+            search.stage = .ranges(after: nil)
+        }
+        guard case .ranges(let position) = search.stage, !field.ranges.isEmpty else { return true }
+        let end = field.ranges.find(search.value, after: position) { number in
+            if let number { search.found.insert(number) }
+            return !slice.isOver(afterSteps: 1)
+        }
+        guard let end else { return true }
+        search.stage = .ranges(after: end)
+        return false
     }
 
     /// Returns the entries of a list with these conditions: each of its documents is found under one of them. Nil when the list

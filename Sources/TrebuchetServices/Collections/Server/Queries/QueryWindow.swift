@@ -97,8 +97,12 @@ struct QueryWindow {
         hasMore = rows.count - start > count
     }
 
+    /// The number of documents that a change of the list is compared with, as steps of a time slice.
+    func steps(in rows: RowList) -> Int { cursor == nil ? 1 : 1 + Int.bitWidth - rows.count.leadingZeroBitCount }
+
     private func startIndex(in rows: RowList) -> Int {
         guard let cursor else { return 0 }
-        return rows.index(of: rows.position { !cursor.precedes($0.document, in: order) })
+        return rows.index(
+            of: rows.position(of: SortKey(cursor, in: order)) { !cursor.precedes($0.document, in: order) })
     }
 }

@@ -23,7 +23,12 @@ struct ScanSlice {
     /// Returns whether the slice has ended; called once for each scanned document, with nil for an empty slot. A large document
     /// counts as several steps.
     mutating func isOver(after row: DocumentRow?) -> Bool {
-        steps += 1 + (row?.byteCount ?? 0) / Self.bytesOfStep
+        isOver(afterSteps: 1 + (row?.byteCount ?? 0) / Self.bytesOfStep)
+    }
+
+    /// Returns whether the slice has ended. The clock is read when enough steps were counted.
+    mutating func isOver(afterSteps count: Int) -> Bool {
+        steps += count
         guard steps >= Self.stepsBetweenChecks else { return false }
         steps = 0
         return MonotonicClock.now >= end

@@ -23,11 +23,23 @@ struct SortKey: Comparable {
             self.init(UInt128(max(0, document.created)))
             return
         }
-        let bits = first.path.withText(in: document) { text in
-            let kind = UInt128(JSONOrder.kind(text).rawValue) << Self.valueBits
-            return kind | (text.map { Self.value($0) } ?? 0)
-        }
+        let bits = first.path.withText(in: document) { Self.bits($0) }
         self.init(first.isDescending ? ~bits : bits)
+    }
+
+    init(_ cursor: QueryCursor, in order: [QueryOrder]) {
+        guard let first = order.first, let value = cursor.texts.first else {
+            self.init(UInt128(max(0, cursor.created)))
+            return
+        }
+        let bits = value.withUnsafeBytes { Self.bits($0) }
+        self.init(first.isDescending ? ~bits : bits)
+    }
+
+    /// - Parameter text: a canonical text; nil for a missing value.
+    private static func bits(_ text: UnsafeRawBufferPointer?) -> UInt128 {
+        let kind = UInt128(JSONOrder.kind(text).rawValue) << valueBits
+        return kind | (text.map { value($0) } ?? 0)
     }
 
     private static func value(_ text: UnsafeRawBufferPointer) -> UInt128 {

@@ -50,78 +50,162 @@ struct ValueRange: Sendable {
     }
 }
 
-/// Numbered ranges. The ranges that contain a value are found in a time that grows with the logarithm of their count and with
-/// the number of hits.
+/// Numbered ranges. Insertion, removal and each step of a search take a time that grows with the logarithm of their count.
+///
+/// They are in one tree for each kind, sorted by the lower ends and balanced by random priorities. Each range has the highest
+/// upper end of its subtree, so that a search skips subtrees which end before the value.
 struct ValueRanges {
-    private struct Entry {
-        let range: ValueRange
-        let number: Int
-        /// The highest end of this entry and its subtree; the root of a tree is its middle element.
-        var highest: JSONValue?
+    /// The position of a range in the order of its tree.
+    struct Position {
+        fileprivate let lower: JSONValue?
+        fileprivate let serial: Int
+
+        fileprivate func precedes(_ other: Position) -> Bool {
+            let order = JSONOrder.compare(lower, other.lower)
+            return order == 0 ? serial < other.serial : order < 0
+        }
     }
 
-    private var ranges: [Int: [ValueRange]] = [:]
-    /// One tree for each kind, sorted by the lower ends; nil when they must be sorted again.
-    private var trees: [JSONOrder.Kind: [Entry]]?
+    private struct Node {
+        let range: ValueRange
+        let number: Int
+        /// Distinguishes ranges with the same lower end.
+        let serial: Int
+        let priority = UInt64.random(in: 0 ... .max)
+        var left = ValueRanges.none
+        var right = ValueRanges.none
+        /// The highest upper end of the subtree; nil when one of its ranges has no upper end.
+        var highest: JSONValue?
 
-    var isEmpty: Bool { ranges.isEmpty }
+        var position: Position { Position(lower: range.lower, serial: serial) }
+    }
+
+    private static let none = -1
+
+    /// The tree nodes; their slots are used again.
+    private var nodes: [Node] = []
+    private var unused: [Int] = []
+    private var roots: [JSONOrder.Kind: Int] = [:]
+    /// The nodes of each number.
+    private var places: [Int: [Int]] = [:]
+    private var lastSerial = 0
+
+    var isEmpty: Bool { places.isEmpty }
 
     mutating func insert(_ range: ValueRange, _ number: Int) {
-        ranges[number, default: []].append(range)
-        trees = nil
+        lastSerial += 1
+        let node = Node(range: range, number: number, serial: lastSerial, highest: range.upper)
+        let place = unused.popLast() ?? nodes.count
+        if place == nodes.count { nodes.append(node) } else { nodes[place] = node }
+        places[number, default: []].append(place)
+        roots[range.kind] = insert(place, into: roots[range.kind] ?? Self.none)
     }
 
     mutating func remove(_ number: Int) {
-        ranges[number] = nil
-        trees = nil
-    }
-
-    mutating func find(_ value: JSONValue?, _ body: (Int) -> Void) {
-        guard let value, !ranges.isEmpty else { return }
-        if trees == nil { sort() }
-        guard let tree = trees?[JSONOrder.kind(value)] else { return }
-        Self.find(value, in: tree[...], body)
-    }
-
-    private static func find(_ value: JSONValue, in tree: ArraySlice<Entry>, _ body: (Int) -> Void) {
-        guard !tree.isEmpty else { return }
-        let middle = (tree.startIndex + tree.endIndex) / 2
-        let entry = tree[middle]
-        if let highest = entry.highest, JSONOrder.compare(highest, value) < 0 { return }
-        find(value, in: tree[..<middle], body)
-        if let lower = entry.range.lower, JSONOrder.compare(lower, value) > 0 { return }
-        if entry.range.contains(value) { body(entry.number) }
-        find(value, in: tree[(middle + 1)...], body)
-    }
-
-    private mutating func sort() {
-        var trees = Dictionary(
-            grouping: ranges.flatMap { number, ranges in ranges.map { Entry(range: $0, number: number) } }
-        ) { $0.range.kind }
-        for kind in Array(trees.keys) {
-            var tree = trees[kind]!.sorted { JSONOrder.compare($0.range.lower, $1.range.lower) < 0 }
-            _ = Self.updateHighest(&tree, 0..<tree.count)
-            trees[kind] = tree
+        for place in places.removeValue(forKey: number) ?? [] {
+            let kind = nodes[place].range.kind
+            let root = remove(place, from: roots[kind] ?? Self.none)
+            roots[kind] = root == Self.none ? nil : root
+            unused.append(place)
         }
-        self.trees = trees
+        if places.isEmpty { (nodes, unused) = ([], []) }
     }
 
-    /// Sets and returns the highest end of a part; the inner value is nil when a range has no end.
-    private static func updateHighest(_ tree: inout [Entry], _ part: Range<Int>) -> JSONValue?? {
-        guard !part.isEmpty else { return .none }
-        let middle = (part.lowerBound + part.upperBound) / 2
-        var highest = tree[middle].range.upper
-        for below in [
-            updateHighest(&tree, part.lowerBound..<middle), updateHighest(&tree, middle + 1..<part.upperBound),
-        ] {
-            guard case .some(let other) = below else { continue }
-            guard let present = highest, let other else {
+    /// Calls `body` with the numbers of all ranges that contain the value.
+    func find(_ value: JSONValue?, _ body: (Int) -> Void) {
+        _ = find(value, after: nil) { number in
+            if let number { body(number) }
+            return true
+        }
+    }
+
+    /// Calls `body` with each visited range: the number of a range that contains the value, else nil. Ends when `body` returns
+    /// false.
+    ///
+    /// - Parameter position: the end of an earlier search, which this one continues.
+    /// - Returns: the position at which `body` has returned false; nil at the end.
+    func find(_ value: JSONValue?, after position: Position?, _ body: (_ number: Int?) -> Bool) -> Position? {
+        guard let value, let root = roots[JSONOrder.kind(value)] else { return nil }
+        return find(value, in: root, after: position, body)
+    }
+
+    private func find(_ value: JSONValue, in root: Int, after start: Position?, _ body: (Int?) -> Bool) -> Position? {
+        guard root != Self.none else { return nil }
+        if let highest = nodes[root].highest, JSONOrder.compare(highest, value) < 0 { return nil }
+        let (range, position) = (nodes[root].range, nodes[root].position)
+        let isNew = start.map { $0.precedes(position) } ?? true
+        if isNew, let end = find(value, in: nodes[root].left, after: start, body) { return end }
+        // All ranges on the right begin after the value too.
+        if let lower = range.lower, JSONOrder.compare(lower, value) > 0 { return nil }
+        if isNew, !body(range.contains(value) ? nodes[root].number : nil) { return position }
+        return find(value, in: nodes[root].right, after: start, body)
+    }
+
+    // MARK: Tree
+
+    /// Returns the root of the tree with the node.
+    private mutating func insert(_ place: Int, into root: Int) -> Int {
+        guard root != Self.none else { return place }
+        if nodes[place].position.precedes(nodes[root].position) {
+            let left = insert(place, into: nodes[root].left)
+            nodes[root].left = left
+            if nodes[left].priority > nodes[root].priority {
+                nodes[root].left = nodes[left].right
+                nodes[left].right = root
+                updateHighest(root)
+                updateHighest(left)
+                return left
+            }
+        } else {
+            let right = insert(place, into: nodes[root].right)
+            nodes[root].right = right
+            if nodes[right].priority > nodes[root].priority {
+                nodes[root].right = nodes[right].left
+                nodes[right].left = root
+                updateHighest(root)
+                updateHighest(right)
+                return right
+            }
+        }
+        updateHighest(root)
+        return root
+    }
+
+    /// Returns the root of the tree without the node.
+    private mutating func remove(_ place: Int, from root: Int) -> Int {
+        guard root != Self.none else { return root }
+        if root == place { return joined(nodes[place].left, nodes[place].right) }
+        if nodes[place].position.precedes(nodes[root].position) {
+            nodes[root].left = remove(place, from: nodes[root].left)
+        } else {
+            nodes[root].right = remove(place, from: nodes[root].right)
+        }
+        updateHighest(root)
+        return root
+    }
+
+    /// Joins two trees, of which all ranges of the first one come first; returns the root.
+    private mutating func joined(_ one: Int, _ other: Int) -> Int {
+        guard one != Self.none, other != Self.none else { return max(one, other) }
+        if nodes[one].priority > nodes[other].priority {
+            nodes[one].right = joined(nodes[one].right, other)
+            updateHighest(one)
+            return one
+        }
+        nodes[other].left = joined(one, nodes[other].left)
+        updateHighest(other)
+        return other
+    }
+
+    private mutating func updateHighest(_ root: Int) {
+        var highest = nodes[root].range.upper
+        for child in [nodes[root].left, nodes[root].right] where child != Self.none {
+            guard let present = highest, let other = nodes[child].highest else {
                 highest = nil
-                continue
+                break
             }
             if JSONOrder.compare(present, other) < 0 { highest = other }
         }
-        tree[middle].highest = highest
-        return .some(highest)
+        nodes[root].highest = highest
     }
 }

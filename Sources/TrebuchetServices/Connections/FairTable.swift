@@ -46,6 +46,29 @@ struct FairTable<Owner: QuotaHost, Key: Hashable, Value> {
         entries[key] != nil || count < capacity || loser(to: owner) != nil
     }
 
+    /// Returns the key of the entry that a new one should replace: as `insert` in a full table. An owner without entries elsewhere
+    /// may replace the oldest one of all.
+    ///
+    /// - Parameters:
+    ///   - others: the number of entries that the owner's network has here and elsewhere.
+    ///   - isOwn: whether only entries of the owner may be replaced.
+    mutating func victim(for owner: Owner, having others: Int, isOwn: Bool) -> Key? {
+        if isOwn { return oldest(of: owner) }
+        return loser(to: owner, having: others).flatMap { oldest(of: $0) } ?? (others == 0 ? oldest?.key : nil)
+    }
+
+    /// Makes an entry the newest one; returns false when there is none.
+    mutating func renew(_ key: Key) -> Bool {
+        guard let entry = entries[key] else { return false }
+        guard entry.number != lastNumber else { return true }
+        lastNumber += 1
+        entries[key] = Entry(value: entry.value, owner: entry.owner, number: lastNumber)
+        order.append(key, lastNumber)
+        networks[entry.owner.network]?.orders[entry.owner]?.append(key, lastNumber)
+        trim(entry.owner)
+        return true
+    }
+
     /// Inserts an entry, in place of an earlier one with its key.
     ///
     /// - Returns: false when it was refused, and the entry that it has replaced.
@@ -73,10 +96,16 @@ struct FairTable<Owner: QuotaHost, Key: Hashable, Value> {
     @discardableResult
     mutating func remove(_ key: Key) -> Value? {
         guard let entry = entries.removeValue(forKey: key) else { return nil }
-        let (owner, network) = (entry.owner, entry.owner.network)
+        let network = entry.owner.network
         ranking.decrement(network)
-        networks[network]?.hosts.decrement(owner)
-        let entries = entries
+        networks[network]?.hosts.decrement(entry.owner)
+        trim(entry.owner)
+        return entry.value
+    }
+
+    /// Drops outdated parts of the orders with the entries of an owner.
+    private mutating func trim(_ owner: Owner) {
+        let (network, entries) = (owner.network, entries)
         order.trim(to: entries.count) { entries[$0]?.number == $1 }
         let remaining = networks[network]?.hosts[owner] ?? 0
         if remaining == 0 {
@@ -85,13 +114,12 @@ struct FairTable<Owner: QuotaHost, Key: Hashable, Value> {
         } else {
             networks[network]?.orders[owner]?.trim(to: remaining) { entries[$0]?.number == $1 }
         }
-        return entry.value
     }
 
     /// Returns the host that loses an entry to a new one; nil when the new one is refused.
-    private func loser(to owner: Owner) -> Owner? {
+    private func loser(to owner: Owner, having count: Int? = nil) -> Owner? {
         let network = owner.network
-        if ranking.largestCount > max(guaranteed, ranking[network] + 1), let largest = ranking.largest {
+        if ranking.largestCount > max(guaranteed, (count ?? ranking[network]) + 1), let largest = ranking.largest {
             return networks[largest]?.hosts.largest
         }
         guard let own = networks[network]?.hosts else { return nil }

@@ -1,0 +1,73 @@
+internal import Trebuchet
+
+/// The counted bytes of the documents of one collection, for the host that has loaded it. Released with it.
+///
+/// It is used in the isolation of its collection only.
+final class CollectionMemory {
+    /// The bytes that each document counts in addition to its JSON.
+    private static let documentOverhead = 256
+    /// Smaller changes are not counted.
+    private static let precision = 64 << 10
+
+    private let ledger: CollectionMemoryLedger
+    private var charge: CollectionMemoryLedger.Charge
+    /// The limit that the last growth has exceeded. The documents may not grow then.
+    private(set) var exceeded: CollectionError?
+
+    init(_ ledger: CollectionMemoryLedger, loadedBy host: CallerHost?) {
+        self.ledger = ledger
+        charge = CollectionMemoryLedger.Charge(
+            bytes: 0, holder: QuotaHolder(principal: nil, host: host), client: nil)
+    }
+
+    deinit { release() }
+
+    /// Releases the documents of an ended collection.
+    func release() {
+        ledger.release([charge])
+        charge = charged(0)
+    }
+
+    /// Counts the documents of a loaded collection; throws when a limit refuses them.
+    func load(_ usage: DocumentQuotas.Usage) throws(CollectionError) { try replace(Self.bytes(of: usage)) }
+
+    /// Counts the documents of a loaded collection above the limits when nothing else is counted, so that a large collection can be
+    /// used; returns false otherwise.
+    func loadAlone(_ usage: DocumentQuotas.Usage) -> Bool {
+        guard ledger.totalBytes == 0 else { return false }
+        charge = charged(Self.bytes(of: usage))
+        ledger.add(charge)
+        return true
+    }
+
+    /// Counts the documents after commits. They are counted above a limit too, because they exist already.
+    func update(_ usage: DocumentQuotas.Usage) {
+        let bytes = Self.bytes(of: usage)
+        guard exceeded != nil || abs(bytes - charge.bytes) >= Self.precision else { return }
+        // Not in place of the earlier bytes, because documents above a limit must be refused until they are below it.
+        if exceeded != nil { release() }
+        do throws(CollectionError) {
+            try replace(bytes)
+            exceeded = nil
+        } catch {
+            release()
+            charge = charged(bytes)
+            ledger.add(charge)
+            exceeded = error
+        }
+    }
+
+    private func replace(_ bytes: Int) throws(CollectionError) {
+        let new = charged(bytes)
+        try ledger.replace([charge], with: new)
+        charge = new
+    }
+
+    private func charged(_ bytes: Int) -> CollectionMemoryLedger.Charge {
+        CollectionMemoryLedger.Charge(bytes: bytes, holder: charge.holder, client: nil)
+    }
+
+    private static func bytes(of usage: DocumentQuotas.Usage) -> Int {
+        usage.bytes + usage.documents * documentOverhead
+    }
+}

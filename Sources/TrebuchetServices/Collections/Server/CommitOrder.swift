@@ -1,0 +1,27 @@
+/// The order of commits. A commit that is suspended before it is executed, or while it is executed, has the turn; later commits
+/// wait for it. A commit that is not suspended needs no turn when no other commit has it.
+///
+/// It is used in its collection's isolation only.
+final class CommitOrder {
+    /// True while a commit has the turn.
+    private(set) var isTaken = false
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+
+    /// Takes the turn; another commit must not have it.
+    func take() {
+        assert(!isTaken)
+        isTaken = true
+    }
+
+    /// Takes the turn after the commits that wait for it. ``end()`` must follow.
+    func waitForTurn(isolation: isolated (any Actor)? = #isolation) async {
+        guard isTaken else { return isTaken = true }
+        await withCheckedContinuation { waiting.append($0) }
+    }
+
+    /// Ends the turn, and gives it to the commit that has waited longest.
+    func end() {
+        guard waiting.isEmpty else { return waiting.removeFirst().resume() }
+        isTaken = false
+    }
+}

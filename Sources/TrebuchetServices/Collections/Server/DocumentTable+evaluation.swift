@@ -1,0 +1,182 @@
+internal import Platform
+
+/// The evaluation of mutations. Only its end changes documents.
+extension DocumentTable {
+    /// After this number of starts, an evaluation is completed in one part.
+    private static let maximumStarts = 4
+    /// The number of bytes of a document that count as a step of an evaluation.
+    private static let bytesOfStep = 256
+
+    /// The decisions that a mutation needs from outside.
+    typealias Permission = (CollectionAction, Document) -> Bool
+
+    /// Executes a mutation atomically. A repeated mutation has its recorded outcome.
+    ///
+    /// - Parameters:
+    ///   - now: milliseconds since 1970.
+    ///   - isThere: returns whether a document exists in another collection.
+    ///   - check: throws when the client may not make a change; nil calls `may` for the document to change.
+    ///   - may: returns whether the client may perform an action; called before any detail of the document is revealed.
+    mutating func apply(
+        _ mutation: DocumentMutation, from client: String, creator: String?, origin: UInt32? = nil, at now: Int,
+        isThere: (LinkTarget) -> Bool = { _ in false }, check: ChangeCheck? = nil, may: Permission
+    ) -> MutationOutcome {
+        var evaluation = MutationEvaluation(mutation, from: ByteText(client), creator: creator, origin: origin)
+        while true {
+            var slice = ScanSlice()
+            let outcome = resume(&evaluation, &slice, at: now, isThere: isThere, check: check, may: may)
+            if let outcome { return outcome }
+        }
+    }
+
+    /// Evaluates writes of a mutation for a time slice, at least one; the last part applies the changes. The parameters must be the
+    /// same each time, see `apply`.
+    ///
+    /// - Returns: the outcome; nil when the evaluation must be resumed.
+    mutating func resume(
+        _ evaluation: inout MutationEvaluation, _ slice: inout ScanSlice, at now: Int,
+        isThere: (LinkTarget) -> Bool, check: ChangeCheck?, may: Permission
+    ) -> MutationOutcome? {
+        if !evaluation.isStarted {
+            if let outcome = recordedOutcome(of: evaluation.mutation, by: evaluation.client) { return outcome }
+            start(&evaluation, at: now)
+        } else if !evaluation.isValid(revision: revision, { self.document($0) }) {
+            start(&evaluation, at: now)
+        }
+        let writes = evaluation.mutation.writes
+        let isWhole = evaluation.starts >= Self.maximumStarts
+        do throws(CollectionError) {
+            while evaluation.next < writes.count {
+                let bytes = try perform(
+                    writes[evaluation.next], &evaluation, isThere: isThere, check: check, may: may)
+                evaluation.advance()
+                guard evaluation.next < writes.count, !isWhole else { continue }
+                if slice.isOver(afterSteps: 1 + bytes / Self.bytesOfStep) { return nil }
+            }
+        } catch {
+            let outcome = MutationOutcome(
+                number: evaluation.mutation.number, revision: revision, error: error,
+                index: writes.count > 1 ? evaluation.next : nil)
+            remember(outcome, of: evaluation, isWritten: false)
+            return outcome
+        }
+        apply(evaluation)
+        let outcome = MutationOutcome(number: evaluation.mutation.number, revision: revision)
+        remember(outcome, of: evaluation, isWritten: evaluation.hasChanges)
+        return outcome
+    }
+
+    private mutating func start(_ evaluation: inout MutationEvaluation, at now: Int) {
+        advanceTime(to: now)
+        for write in evaluation.mutation.writes { expireIfDue(write.command.id) }
+        evaluation.start(at: time, revision: revision)
+    }
+
+    /// A document that the client may not read does not exist for its commands: any other outcome, or the index of the first refused
+    /// command, would reveal its existence or content. Creation is the exception, because an id can be used only once.
+    ///
+    /// - Returns: the size of the document before and after the write.
+    private func perform(
+        _ write: DocumentWrite, _ evaluation: inout MutationEvaluation, isThere: (LinkTarget) -> Bool,
+        check: ChangeCheck?, may: Permission
+    ) throws(CollectionError) -> Int {
+        let command = write.command
+        guard (1...CollectionLimits.maximumNameLength).contains(command.id.byteCount) else {
+            throw .invalidDocument("an id has 1 to \(CollectionLimits.maximumNameLength) bytes")
+        }
+        var before = evaluation.document(command.id) { self.document($0) }
+        if let document = before, command.action != .create, !may(.read, document) { before = nil }
+        return try perform(write, on: before, &evaluation, isThere: isThere, check: check, may: may)
+    }
+
+    private func perform(
+        _ write: DocumentWrite, on before: Document?, _ evaluation: inout MutationEvaluation,
+        isThere: (LinkTarget) -> Bool, check: ChangeCheck?, may: Permission
+    ) throws(CollectionError) -> Int {
+        let command = write.command
+        let id = command.id
+        if let before, command.action != .create, !may(command.action, before) {
+            let change =
+                command.action == .delete
+                ? DocumentChangeRequest(deleting: before) : DocumentChangeRequest(updating: before, to: before)
+            // The check knows the reason.
+            try check?(change)
+            throw change.forbidden()
+        }
+        if let before, write.condition != nil, !may(.read, before) {
+            // The outcome of a condition reveals content; to create is refused as without one.
+            throw .alreadyExists(id: id.text)
+        }
+        if let condition = write.condition, !condition.isSatisfied(by: before) { throw condition.failure(id, before) }
+        let after: Document?
+        if case .check = command {
+            guard before != nil || write.condition?.isAbsent == true else { throw .notFound(id: id.text) }
+            after = before
+        } else {
+            let context = CommandContext(
+                creator: evaluation.creator, origin: evaluation.origin, number: evaluation.revision + 1,
+                time: evaluation.time, lifetime: limits.lifetime(in: name))
+            after = try command.perform(on: before, context)
+        }
+        if let target = command.target { try checkLink(target, &evaluation, isThere, may) }
+        let bytes = max(before?.fields.byteCount ?? 0, after?.fields.byteCount ?? 0)
+        guard after != before else { return bytes }
+        if let change = DocumentChangeRequest(before, after) {
+            if let check {
+                try check(change)
+            } else if !may(change.action, change.document) {
+                throw change.forbidden()
+            }
+        }
+        if let before, let after, after.expiresAt ?? .max < before.expiresAt ?? .max {
+            // A shorter lifetime amounts to a deletion.
+            let deletion = DocumentChangeRequest(deleting: before)
+            try check?(deletion)
+            guard may(.delete, before) else { throw deletion.forbidden() }
+        }
+        if let after, Document.id(after.fields["id"]) != id { throw .invalidDocument("its member 'id' is not '\(id)'") }
+        let changed = try stamped(
+            after, before: before, revision: evaluation.revision + 1, time: evaluation.time, limits,
+            beyond: evaluation.quotas)
+        let together = evaluation.put(changed, for: id, before: before, isMeasured: isEntry)
+        guard !isEntry || together <= Self.maximumBatchCount else {
+            // They must be written together.
+            throw .documentTooLarge(id: id.text, bytes: together, limit: Self.maximumBatchCount)
+        }
+        return bytes
+    }
+
+    private func checkLink(
+        _ target: LinkTarget, _ evaluation: inout MutationEvaluation, _ isThere: (LinkTarget) -> Bool, _ may: Permission
+    ) throws(CollectionError) {
+        let isFound: Bool
+        if target.collection == name {
+            let document = evaluation.document(target.id) { self.document($0) }
+            isFound = document.map { may(.read, $0) } ?? false
+        } else {
+            isFound = isThere(target)
+        }
+        guard isFound else { throw .linkTargetMissing(id: target.id.text, collection: target.collection) }
+    }
+
+    /// Returns a changed document with its revision and time; throws when it exceeds a limit.
+    ///
+    /// - Parameter quotas: quotas that other changes use in addition.
+    func stamped(
+        _ document: Document?, before: Document?, revision: Int, time: Int, _ limits: CollectionLimits,
+        beyond quotas: DocumentQuotas
+    ) throws(CollectionError) -> Document? {
+        guard var document else { return nil }
+        document.revision = revision
+        document.updatedAt = time
+        let size = document.byteCount
+        guard size <= limits.documentBytes else {
+            throw .documentTooLarge(id: document.id.text, bytes: size, limit: limits.documentBytes)
+        }
+        guard !document.fields.isDeeper(than: CollectionLimits.maximumDepth) else {
+            throw .tooDeep(limit: CollectionLimits.maximumDepth)
+        }
+        try shares.check(before, with: document, limits, beyond: quotas)
+        return document
+    }
+}

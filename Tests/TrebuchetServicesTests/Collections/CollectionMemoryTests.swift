@@ -1,0 +1,163 @@
+import Bytes
+import TestSupport
+import Testing
+import Trebuchet
+
+@testable import TrebuchetServices
+
+@Suite("Memory of collections", .timeLimit(.minutes(5))) struct CollectionMemoryTests {
+    private static let client = "0123456789abcdef"
+    private static let host = CallerHost(address: "192.0.2.1")
+    private static let other = CallerHost(address: "192.0.2.2")
+
+    private static func usage(_ bytes: Int) -> DocumentQuotas.Usage { DocumentQuotas.Usage(documents: 0, bytes: bytes) }
+
+    private static func limits(total: Int = 256 << 20, perConnection: Int = 32 << 20, perHost: Int = 64 << 20)
+        -> CollectionLimits
+    {
+        var limits = CollectionLimits()
+        (limits.storedBytes, limits.storedBytesPerConnection, limits.storedBytesPerHost) = (
+            total, perConnection, perHost
+        )
+        return limits
+    }
+
+    @Test("documents count for the host that has loaded them, in total and for the server, until they are released")
+    func documents() throws {
+        let server = MemoryBudget(limit: 100 << 20)
+        let limits = Self.limits(total: 3 << 20, perHost: 2 << 20)
+        let ledger = CollectionMemoryLedger(limits.memory(serverBytes: server.limit), in: server)
+        let first = CollectionMemory(ledger, loadedBy: Self.host)
+        try first.load(Self.usage(1 << 20))
+        let second = CollectionMemory(ledger, loadedBy: Self.host)
+        #expect(throws: CollectionError.clientTooLarge(limit: 2 << 20)) { try second.load(Self.usage(3 << 19 + 1)) }
+        try second.load(Self.usage(1 << 20))
+        let third = CollectionMemory(ledger, loadedBy: Self.other)
+        #expect(throws: CollectionError.serverTooLarge(limit: 3 << 20)) { try third.load(Self.usage(2 << 20)) }
+        #expect(ledger.totalBytes == 2 << 20 && server.usedBytes == 2 << 20)
+        // Written documents exist, and more are refused.
+        first.update(Self.usage(2 << 20))
+        #expect(first.exceeded == .clientTooLarge(limit: 2 << 20) && ledger.totalBytes == 3 << 20)
+        second.release()
+        first.update(Self.usage(2 << 20))
+        #expect(first.exceeded == nil && server.usedBytes == 2 << 20)
+        first.update(Self.usage(2 << 20 - 1))
+        #expect(server.usedBytes == 2 << 20, "small changes are not counted")
+        first.release()
+        #expect(ledger.totalBytes == 0 && server.usedBytes == 0)
+        // A collection above the limits can be used alone.
+        #expect(first.loadAlone(Self.usage(9 << 20)) && !second.loadAlone(Self.usage(9 << 20)))
+        first.release()
+        #expect(server.usedBytes == 0)
+    }
+
+    @Test("collections leave at least a half of the server's buffered bytes to others")
+    func half() {
+        #expect(CollectionLimits().memory(serverBytes: 100).total == 50)
+        #expect(CollectionLimits().memory(serverBytes: 10 << 30).total == 256 << 20)
+    }
+
+    @Test("unused collections are unloaded when the documents of all have too many bytes, and no document is lost")
+    func unloading() async throws {
+        try await CollectionTestEnvironment.run(limits: Self.limits(total: 1 << 20)) { environment in
+            let guest = environment.guest("ada")
+            try await guest.client.connect()
+            let text = JSONValue.string(String(repeating: "x", count: 60_000))
+            for number in 0..<8 {
+                let commands = (0..<4).map { DocumentCommand.add(DocumentID("\($0)"), ["t": text]) }
+                let outcomes = try await guest.collection("c\(number)").commit(commands, from: Self.client)
+                #expect(outcomes.allSatisfy { $0.error == nil })
+                #expect(environment.server.bufferedBytes >= 240_000)
+            }
+            #expect(await eventually { environment.host.memory.totalBytes <= 1 << 20 })
+            #expect(environment.host.collectionCount < 8)
+            for number in 0..<8 {
+                let page = try await guest.collection("c\(number)").get(CollectionQuery(limit: 4))
+                #expect(page.documents.count == 4)
+            }
+        }
+    }
+
+    @Test("documents do not grow while the memory of collections in use is exhausted, and may be deleted")
+    func full() async throws {
+        try await CollectionTestEnvironment.run(limits: Self.limits(total: 400_000)) { environment in
+            let guest = environment.guest("ada")
+            try await guest.client.connect()
+            let collection = try guest.collection()
+            let text = JSONValue.string(String(repeating: "x", count: 60_000))
+            var errors: [CollectionError?] = []
+            for number in 0..<10 {
+                let add = DocumentMutation(number: number + 1, command: .add(DocumentID("\(number)"), ["t": text]))
+                errors.append(try await collection.commit([add], from: Self.client).first?.error)
+            }
+            let refused = errors.firstIndex { $0 != nil } ?? 0
+            #expect((6...8).contains(refused) && errors[refused...].allSatisfy { $0 != nil }, "\(errors)")
+            for number in 0..<3 {
+                let delete = DocumentMutation(number: number + 20, command: .delete(id: DocumentID("\(number)")))
+                #expect(try await collection.commit([delete], from: Self.client).map(\.error) == [nil])
+            }
+            let add = DocumentMutation(number: 30, command: .add("new", ["t": text]))
+            #expect(try await collection.commit([add], from: Self.client).map(\.error) == [nil])
+        }
+    }
+
+    @Test("open queries count for their connection by their conditions and results, until they are closed")
+    func queries() async throws {
+        var limits = Self.limits(perConnection: 400_000)
+        limits.idleQueryTime = .zero
+        try await CollectionTestEnvironment.run(limits: limits) { environment in
+            let (ada, bob) = (environment.guest("ada"), environment.guest("bob"))
+            try await ada.client.connect()
+            try await bob.client.connect()
+            let (collection, other) = (try ada.collection(), try bob.collection())
+            for part in 0..<10 {
+                let mutation = DocumentMutation(
+                    number: part + 1, writes: (0..<100).map { DocumentWrite(.add(DocumentID("\(part)-\($0)"))) })
+                _ = try await collection.commit([mutation], from: Self.client)
+            }
+            let memory = environment.host.memory
+            let before = memory.totalBytes
+            let queries = (0..<4).map { CollectionQuery(order: [.ascending("f\($0)")]) }
+            _ = try await collection.open(queries[0])
+            let bytes = memory.totalBytes - before
+            #expect(bytes >= 1_000 * 288)
+            await #expect(throws: CollectionError.clientTooLarge(limit: 400_000)) {
+                try await collection.open(queries[1])
+            }
+            #expect(memory.totalBytes == before + bytes && environment.host.queryCount == 1)
+            _ = try await other.open(queries[1])
+            // The query of a connection that ends counts for another reader.
+            _ = try await other.open(CollectionQuery(limit: 1))
+            _ = try await collection.open(CollectionQuery(limit: 1))
+            try await collection.close(queries[0])
+            _ = try await collection.open(queries[2])
+            await bob.client.close()
+            #expect(await eventually { environment.host.queryCount == 2 })
+            try await collection.close(queries[2])
+            try await collection.close(CollectionQuery(limit: 1))
+            #expect(await eventually { memory.totalBytes == before && environment.host.queryCount == 0 })
+        }
+    }
+
+    @Test("a query whose result grows above the limit of its connection is closed")
+    func growth() async throws {
+        var limits = Self.limits(perConnection: 200_000)
+        limits.idleQueryTime = .zero
+        try await CollectionTestEnvironment.run(limits: limits) { environment in
+            let (ada, bob) = (environment.guest("ada"), environment.guest("bob"))
+            try await ada.client.connect()
+            try await bob.client.connect()
+            _ = try await ada.collection().open(.all)
+            let writer = try bob.collection()
+            for part in 0..<9 {
+                let mutation = DocumentMutation(
+                    number: part + 1, writes: (0..<100).map { DocumentWrite(.add(DocumentID("\(part)-\($0)"))) })
+                _ = try await writer.commit([mutation], from: Self.client)
+            }
+            #expect(await eventually { environment.host.queryCount == 0 })
+            await #expect(throws: CollectionError.clientTooLarge(limit: 200_000)) {
+                try await ada.collection().open(.all)
+            }
+        }
+    }
+}

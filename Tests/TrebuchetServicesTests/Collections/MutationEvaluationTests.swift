@@ -1,0 +1,210 @@
+import Platform
+import Testing
+import Trebuchet
+
+@testable import TrebuchetServices
+
+@Suite("The evaluation of a mutation in parts") struct MutationEvaluationTests {
+    private static let client = "0123456789abcdef"
+    private static let large = JSONValue.string(String(repeating: "x", count: 30_000))
+
+    /// Evaluates a mutation with one write in each part, and calls `body` between the parts.
+    private static func evaluate(
+        _ mutation: DocumentMutation, in table: inout DocumentTable, as creator: String? = nil, at now: Int = 0,
+        between body: (inout DocumentTable, _ parts: Int) -> Void = { _, _ in }
+    ) -> (outcome: MutationOutcome, parts: Int) {
+        var evaluation = MutationEvaluation(mutation, from: ByteText(client), creator: creator, origin: nil)
+        var parts = 0
+        while true {
+            var slice = ScanSlice(steps: 1)
+            parts += 1
+            let outcome = table.resume(
+                &evaluation, &slice, at: now, isThere: { _ in false }, check: nil, may: { _, _ in true })
+            if let outcome { return (outcome, parts) }
+            body(&table, parts)
+        }
+    }
+
+    private static func transaction(_ number: Int, _ commands: [DocumentCommand]) -> DocumentMutation {
+        DocumentMutation(number: number, writes: commands.map { DocumentWrite($0) })
+    }
+
+    private static func write(_ table: inout DocumentTable) {
+        if let batch = table.beginWrite() { _ = table.endWrite(batch) }
+    }
+
+    @Test("the table does not change before the last of many writes")
+    func parts() {
+        var table = DocumentTable(limits: CollectionLimits())
+        _ = Self.evaluate(DocumentMutation(number: 1, command: .add("d", ["t": Self.large])), in: &table)
+        Self.write(&table)
+        let (before, revision) = (table.document("d"), table.revision)
+        let updates = (0..<100).map { DocumentCommand.update(id: "d", fields: ["n": .integer($0)]) }
+        let (outcome, parts) = Self.evaluate(Self.transaction(2, updates), in: &table) { table, _ in
+            #expect(!table.hasUnwritten && table.revision == revision && table.document("d") == before)
+        }
+        #expect(parts == 100 && outcome.error == nil && outcome.revision == revision + 100)
+        #expect(table.document("d")?.fields["n"] == .integer(99) && table.unwrittenCount == 1)
+    }
+
+    @Test("a large document counts as many steps, a small one as one")
+    func steps() {
+        var parts: [Int] = []
+        for text in [Self.large, .string("x")] {
+            var table = DocumentTable(limits: CollectionLimits())
+            _ = Self.evaluate(DocumentMutation(number: 1, command: .add("d", ["t": text])), in: &table)
+            let updates = (0..<64).map { DocumentCommand.update(id: "d", fields: ["n": .integer($0)]) }
+            var evaluation = MutationEvaluation(
+                Self.transaction(2, updates), from: ByteText(Self.client), creator: nil, origin: nil)
+            var count = 0
+            while true {
+                count += 1
+                var slice = ScanSlice(steps: 16)
+                let outcome = table.resume(
+                    &evaluation, &slice, at: 0, isThere: { _ in false }, check: nil, may: { _, _ in true })
+                if outcome != nil { break }
+            }
+            parts.append(count)
+        }
+        #expect(parts == [64, 4])
+    }
+
+    @Test("the outcome and the quotas are those of an evaluation in one part", arguments: UInt64(1)...8)
+    func model(seed: UInt64) {
+        var random = RandomSource(seed: seed)
+        var limits = CollectionLimits()
+        (limits.documentsPerCollection, limits.collectionBytes, limits.principalQuotaDivisor) = (12, 900, 4)
+        var (sliced, whole) = (DocumentTable(limits: limits), DocumentTable(limits: limits))
+        for number in 1...60 {
+            let writes = (0..<Int.random(in: 1...8, using: &random)).map { _ in
+                let id = DocumentID("d\(Int.random(in: 0..<10, using: &random))")
+                let value = JSONValue.integer(Int64.random(in: 0..<3, using: &random))
+                let command: DocumentCommand =
+                    switch Int.random(in: 0..<7, using: &random) {
+                    case 0...2: .add(id, ["n": value])
+                    case 3: .update(id: id, fields: ["n": value])
+                    case 4: .link(id: id, field: "l", target: value)
+                    case 5: .create(id: id, fields: ["id": .string(id.text)], expiresIn: .milliseconds(3))
+                    default: .delete(id: id)
+                    }
+                return DocumentWrite(command)
+            }
+            let mutation = DocumentMutation(number: number, writes: writes)
+            let creator = ["ada", "bob"].randomElement(using: &random)
+            let now = number
+            let outcome = whole.apply(mutation, from: Self.client, creator: creator, at: now) { _, _ in true }
+            #expect(Self.evaluate(mutation, in: &sliced, as: creator, at: now).outcome == outcome, "seed \(seed)")
+            #expect(sliced.revision == whole.revision && sliced.shares.all == whole.shares.all, "seed \(seed)")
+            #expect(sliced.shares.scopeCount == whole.shares.scopeCount, "seed \(seed)")
+            let expiries = [sliced.nextExpiry, whole.nextExpiry]
+            #expect(expiries[0] == expiries[1])
+            for id in (0..<10).map({ DocumentID("d\($0)") }) {
+                #expect(sliced.document(id) == whole.document(id), "seed \(seed), \(id.text)")
+            }
+            let changes = [sliced.beginWrite(), whole.beginWrite()].map { $0?.documents.mapValues(\.revision) }
+            #expect(changes[0] == changes[1])
+            if Bool.random(using: &random) {
+                sliced.discardUnwritten()
+                whole.discardUnwritten()
+            }
+        }
+    }
+
+    @Test("batches may begin, end and fail between two parts")
+    func batches() {
+        for isFailed in [false, true] {
+            var table = DocumentTable(limits: CollectionLimits())
+            _ = Self.evaluate(DocumentMutation(number: 1, command: .add("a", ["n": .integer(1)])), in: &table)
+            let commands = ["a", "b"].map { DocumentCommand.add($0) } + [.delete(id: "a")]
+            var batch: DocumentTable.Batch?
+            let (outcome, parts) = Self.evaluate(Self.transaction(2, commands.reversed()), in: &table) { table, parts in
+                if parts == 1 { batch = table.beginWrite() }
+                guard parts == 2, let batch else { return }
+                if isFailed { table.discardUnwritten() } else { _ = table.endWrite(batch) }
+            }
+            #expect(outcome.error == nil)
+            #expect(parts == (isFailed ? 5 : 3), "it starts again when a document that it has read is discarded")
+            #expect(table.document("a")?.fields["n"] == nil && table.document("b") != nil)
+            #expect(table.unwrittenCount == 2)
+        }
+    }
+
+    @Test("it starts again when a document that it has read has expired or was replaced")
+    func restarts() {
+        let commands: [DocumentCommand] = [
+            .update(id: "a", fields: ["n": .integer(2)]), .update(id: "b", fields: ["n": .integer(2)]), .add("c"),
+        ]
+        func table() -> DocumentTable {
+            var table = DocumentTable(limits: CollectionLimits())
+            let first = Self.transaction(
+                1, [.create(id: "a", fields: ["id": .string("a")], expiresIn: .seconds(1)), .add("b"), .add("x")])
+            _ = Self.evaluate(first, in: &table)
+            Self.write(&table)
+            return table
+        }
+        var expiring = table()
+        let (expired, parts) = Self.evaluate(Self.transaction(2, commands), in: &expiring) { table, parts in
+            if parts == 2 { _ = table.expire(at: 2_000, limit: 10) }
+        }
+        #expect(expired.error == .notFound(id: "a") && expired.index == 0 && parts == 3)
+        #expect(expiring.document("b")?.fields["n"] == nil && expiring.document("c") == nil)
+
+        var replaced = table()
+        let (outcome, replacedParts) = Self.evaluate(Self.transaction(2, commands), in: &replaced) { table, parts in
+            guard parts == 2 else { return }
+            let isDeleted = try? table.delete("x", at: 0)
+            #expect(isDeleted == true)
+        }
+        #expect(outcome.error == nil && replacedParts == 5)
+        #expect(replaced.document("a")?.revision == 5 && replaced.document("c")?.created == 7)
+    }
+
+    @Test("it ends when the table changes after each of its parts")
+    func bounded() {
+        var table = DocumentTable(limits: CollectionLimits())
+        let commands = (0..<50).map { DocumentCommand.add(DocumentID("a\($0)")) }
+        let (outcome, parts) = Self.evaluate(Self.transaction(1, commands), in: &table) { table, parts in
+            let document = Document.todo("x", ["n": .integer(Int64(parts))])
+            let restored = try? table.restore(document, replaces: true, at: 0)
+            #expect(restored != nil)
+        }
+        #expect(outcome.error == nil && parts < 10 && table.document("a49") != nil)
+    }
+
+    @Test("other calls are answered during a long transaction, and no other commit is executed within it")
+    func turns() async throws {
+        try await CollectionTestEnvironment.run { environment in
+            let (ada, bob) = (environment.guest("ada"), environment.guest("bob"))
+            try await ada.client.connect()
+            try await bob.client.connect()
+            let (collection, other) = (try ada.collection(), try bob.collection())
+            let targets = JSONValue.array((0..<10_000).map { .integer($0) })
+            _ = try await collection.commit([.add("d", ["l": targets])], from: Self.client)
+            let links = (0..<100).map { number in
+                DocumentCommand.link(id: "d", field: "l", target: .integer(Int64(10_000 + number)))
+            }
+            let reading = Task {
+                var (answers, isOver) = (0, false)
+                while !isOver {
+                    let found = try await other.get(CollectionQuery(limit: 1)).documents.first?.fields["l"]
+                    guard case .array(let linked)? = found else { break }
+                    #expect(linked.count == 10_000 || linked.count == 10_100)
+                    isOver = linked.count == 10_100
+                    answers += 1
+                }
+                return answers
+            }
+            let writing = Task {
+                for number in 0..<50 {
+                    _ = try await other.commit([.add("\(number)")], from: "fedcba9876543210", at: number + 1)
+                }
+            }
+            let outcomes = try await collection.commit([Self.transaction(2, links)], from: Self.client)
+            #expect(outcomes.map(\.error) == [nil])
+            let document = try await collection.get(CollectionQuery(limit: 1)).documents.first
+            #expect(document?.revision == outcomes.first?.revision)
+            #expect(try await reading.value > 2)
+            try await writing.value
+        }
+    }
+}
