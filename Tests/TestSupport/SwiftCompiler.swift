@@ -38,7 +38,7 @@ package struct SwiftCompiler: Sendable {
         // A separate module cache: the modules in that of the build may have been compiled by another path to the same folder.
         let cache = products.appending(path: "SwiftUITests.modules").path
         arguments += ["-package-name", package, "-module-cache-path", cache]
-        for module in ["CEpoll", "CZlib", "COpenSSL"] {
+        for module in ["CEpoll", "CZlib", "COpenSSL", "CCurl"] {
             let map = root.appending(path: "Sources/\(module)/module.modulemap").path
             arguments += ["-Xcc", "-fmodule-map-file=\(map)"]
         }
