@@ -101,6 +101,37 @@ import Trebuchet
         }
     }
 
+    @Test("the indexes of fields include a change in parts, and a list that is added meanwhile has the document")
+    func fieldIndexes() {
+        var lists = MatchLists([Document.todo("a")])
+        func scan(_ conditions: [QueryCondition], prepares: Bool) -> MatchList {
+            let key = MatchList.Key(CollectionQuery(where: conditions), for: nil)
+            var slice = ScanSlice()
+            while prepares, !lists.prepare(key, mayRead: { _ in true }, &slice) {}
+            return lists.acquireList(key) { _ in true }
+        }
+        for field in 0..<8 {
+            for value in 0..<2 { _ = scan([.equal("f\(field)", .integer(Int64(value)))], prepares: true) }
+        }
+        #expect(lists.fieldCount == 8)
+        let fields = JSONObject((0..<8).map { (key: "f\($0)", value: .integer(1)) })
+        lists.beginApplying(DocumentChange(id: "a", after: .todo("a", fields)))
+        var added: [MatchList] = []
+        while true {
+            var slice = ScanSlice(steps: 1)
+            if lists.continueApplying(&slice, { _, _, _ in true }) { break }
+            guard added.count < 8 else { continue }
+            let number = added.count
+            added.append(scan([.equal("f\(number)", .integer(1)), .notEqual("x", .integer(0))], prepares: false))
+        }
+        #expect(added.count == 8)
+        for list in added {
+            var slice = ScanSlice()
+            while !lists.continueScan(list, &slice) {}
+            #expect(list.rows.count == 1)
+        }
+    }
+
     @Test("a document that changes during its evaluation is evaluated again")
     func changes() {
         let large = JSONObject(["t": .string(String(repeating: "x", count: 60_000)), "n": .integer(1)])

@@ -15,6 +15,8 @@ struct MatchLists {
     /// A change that some lists do not include yet.
     private struct UnappliedChange {
         let change: DocumentRows.Change
+        /// The indexes of fields that do not include the change.
+        var fields: [FieldIndex.Key]
         /// The searches for the lists of the document before and after the change.
         var searches: [QueryIndex.Search]
         /// The numbers of the lists that may be affected; those of the last search are added at its end.
@@ -55,7 +57,8 @@ struct MatchLists {
         lastNumber += 1
         let equality = Self.equality(in: key)
         var slots: [Int]?
-        if let equality, let field = fields[equality.index], field.isComplete {
+        // An index that does not include a change yet would miss its document.
+        if let equality, let field = fields[equality.index], field.isComplete, unapplied?.fields.isEmpty ?? true {
             slots = field.slots(of: equality.values)
         }
         let list = MatchList(key, number: lastNumber, slots: slots, mayRead: mayRead)
@@ -116,15 +119,10 @@ struct MatchLists {
     /// Begins to apply a change; ``continueApplying(_:_:)`` must complete it before the next one, and before a scan.
     mutating func beginApplying(_ change: DocumentChange) {
         guard let change = rows.apply(change) else { return }
-        // By index, because a `for` loop would copy the value that is changed.
-        var place = fields.startIndex
-        while place != fields.endIndex {
-            fields.values[place].apply(change)
-            fields.formIndex(after: &place)
-        }
         guard !lists.isEmpty else { return }
         let rows = [change.before, change.after].compactMap { $0 }
-        unapplied = UnappliedChange(change: change, searches: rows.map { QueryIndex.Search($0) })
+        unapplied = UnappliedChange(
+            change: change, fields: Array(fields.keys), searches: rows.map { QueryIndex.Search($0) })
     }
 
     /// Applies the change for a time slice; returns true when all lists and their queries include it.
@@ -136,7 +134,7 @@ struct MatchLists {
     ) -> Bool {
         guard var change = unapplied else { return true }
         unapplied = nil
-        guard search(&change, &slice) else {
+        guard updateFields(&change, &slice), search(&change, &slice) else {
             unapplied = change
             return false
         }
@@ -160,6 +158,15 @@ struct MatchLists {
                 unapplied = change
                 return false
             }
+        }
+        return true
+    }
+
+    /// Applies a change to the indexes of fields; returns true when all include it.
+    private mutating func updateFields(_ change: inout UnappliedChange, _ slice: inout ScanSlice) -> Bool {
+        while let key = change.fields.popLast() {
+            fields[key]?.apply(change.change)
+            if slice.isOver(after: change.change.after ?? change.change.before), !change.fields.isEmpty { return false }
         }
         return true
     }
