@@ -1,6 +1,6 @@
 internal import Trebuchet
 
-/// The party for whose quotas and rates the activation of an actor counts.
+/// The caller that has activated an actor, for its quotas and rates.
 enum ActivationOwner: QuotaHost, Sendable {
     case host(CallerHost)
     /// A loopback connection.

@@ -161,7 +161,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("calls with invented names unload no collection of another caller, but those of their own caller")
+    @Test("calls with invented names unload collections of their caller, and none of another one")
     func inventedNames() async throws {
         var limits = CollectionLimits()
         limits.collections = 4

@@ -40,7 +40,7 @@ struct MutationEvaluation: Sendable {
         (self.mutation, self.client, self.creator, self.origin) = (mutation, client, creator, origin)
     }
 
-    /// Whether some writes were evaluated.
+    /// True when some writes were evaluated.
     var isStarted: Bool { starts > 0 }
     var hasChanges: Bool { revision > firstRevision }
 
