@@ -130,7 +130,20 @@ import Trebuchet
         for (arguments, reason) in [
             (["--services", "auht"], "did you mean 'auth'?"),
             (["--services", "rooms", "--smtp", "127.0.0.1:25"], "--services with auth"),
-            (["--services", "auth", "--smtp", "here"], "127.0.0.1:25"),
+            (["--services", "auth", "--smtp", "here:there"], "127.0.0.1:25"),
+            (["--smtp", ":25"], "127.0.0.1:25"), (["--smtp", "smtp://h"], "127.0.0.1:25"),
+            (["--smtp-user", "a"], "--smtp-user requires --smtp"),
+            (["--smtp", "h", "--smtp-user", "a"], "requires --smtp-password-file"),
+            (["--smtp", "h", "--smtp-password-file", "/etc/hostname"], "requires --smtp-user"),
+            (["--smtp", "h", "--smtp-encryption", "ssl"], "not none, starttls or tls"),
+            (["--smtp", "h", "--smtp-ca-file", "/etc/hostname"], "requires --smtp-encryption"),
+            (["--smtp", "h", "--smtp-encryption", "tls", "--smtp-ca-file", "/no/such"], "/no/such: No such file"),
+            (
+                [
+                    "--smtp", "h", "--smtp-user", "a", "--smtp-encryption", "none", "--smtp-password-file",
+                    "/etc/hostname",
+                ], "unencrypted"
+            ),
             (["--services", "auth", "--mail-from", "a@b.c\nX: y"], "not a mail address"),
             (["--services", "auth", "--smtp", "h:25", "--mail-command", "m"], "cannot be combined"),
             (["--mail-command", "/no/such/mailer -t"], "--mail-command /no/such/mailer: program not found\n"),
