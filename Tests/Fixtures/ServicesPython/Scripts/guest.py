@@ -96,8 +96,9 @@ class Guest:
             report["acknowledged"].append(label)
         except Lost:
             report["unknown"].append(label)
-        except Refused:
-            report["refused"].append(label)
+        except Refused as refused:
+            # The node that owned the room may have distributed it before it was lost.
+            report["unknown" if refused.code == "unknownOutcome" else "refused"].append(label)
 
     def note(self, name, owner):
         return {"id": name, "owner": owner, "text": "", "count": 0, "tags": []}

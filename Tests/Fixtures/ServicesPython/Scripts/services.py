@@ -19,7 +19,7 @@ class Refused(Exception):
     def may_pass(self):
         """Returns whether the same call may succeed later."""
         cases = {"rateLimited", "storeFailed", "unknownOutcome", "closed", "otherAccount", "roomClosed", "roomFull", "serverFull", "tooManySessions", "unavailable"}
-        return self.case in cases or self.code in {"rateLimited", "timeout", "internal", "unavailable", "cancelled"}
+        return self.case in cases or self.code in {"rateLimited", "timeout", "internal", "unavailable", "cancelled", "unknownOutcome"}
 
 def delay(failures):
     """Returns the delay: a tenth of a second, doubling up to ten seconds."""
