@@ -34,7 +34,7 @@ public struct CollectionLimits: Sendable {
     /// Bytes of the queries that one principal has opened, over all of its connections. Default 64 MiB.
     public var storedBytesPerPrincipal = 64 << 20
     /// Bytes of the queries that one host, an IPv4 address or a /64 network of IPv6, has opened, and of the collections that it has
-    /// loaded; loopback callers do not count. Default 64 MiB.
+    /// loaded; loopback callers do not count. At least as much as one collection at its limits. Default 64 MiB.
     public var storedBytesPerHost = 64 << 20
     /// Queries that one connection may open, close and get. Default 100 a second, 500 at once.
     public var reads = RateLimit(callsPerSecond: 100, burst: 500)

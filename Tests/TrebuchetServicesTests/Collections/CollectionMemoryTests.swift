@@ -25,7 +25,8 @@ import Trebuchet
     @Test("documents count for the host that has loaded them, in total and for the server, until they are released")
     func documents() throws {
         let server = MemoryBudget(limit: 100 << 20)
-        let limits = Self.limits(total: 3 << 20, perHost: 2 << 20)
+        var limits = Self.limits(total: 3 << 20, perHost: 2 << 20)
+        (limits.collectionBytes, limits.documentsPerCollection) = (1 << 20, 0)
         let ledger = CollectionMemoryLedger(limits.memory(serverBytes: server.limit), in: server)
         let first = CollectionMemory(ledger, loadedBy: Self.host)
         try first.load(Self.usage(1 << 20))
@@ -55,6 +56,17 @@ import Trebuchet
     func half() {
         #expect(CollectionLimits().memory(serverBytes: 100).total == 50)
         #expect(CollectionLimits().memory(serverBytes: 10 << 30).total == 256 << 20)
+    }
+
+    @Test(
+        "any host may load one collection at its limits",
+        arguments: [
+            (8 << 20, 10_000, 64 << 20), (100 << 20, 1 << 12, 101 << 20), (.max, 1, 256 << 20), (1, .max, 256 << 20),
+        ])
+    func oneCollection(bytes: Int, documents: Int, perHost: Int) {
+        var limits = CollectionLimits()
+        (limits.collectionBytes, limits.documentsPerCollection) = (bytes, documents)
+        #expect(limits.memory(serverBytes: 10 << 30).perHost == perHost)
     }
 
     @Test("unused collections are unloaded when the documents of all have too many bytes, and no document is lost")

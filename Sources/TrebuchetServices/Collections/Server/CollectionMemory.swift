@@ -5,7 +5,7 @@ internal import Trebuchet
 /// It is used in the isolation of its collection only.
 final class CollectionMemory {
     /// The bytes that each document counts in addition to its JSON.
-    private static let documentOverhead = 256
+    static let documentOverhead = 256
     /// Smaller changes are not counted.
     private static let precision = 64 << 10
 

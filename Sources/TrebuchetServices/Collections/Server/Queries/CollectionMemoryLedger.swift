@@ -9,8 +9,14 @@ extension CollectionLimits {
     /// - Parameter serverBytes: the limit of the server's buffered bytes. At least a half of it is left for other purposes, because
     ///   the server refuses calls when it is used up.
     func memory(serverBytes: Int) -> MemoryLimits {
-        MemoryLimits(
-            total: min(storedBytes, serverBytes / 2), perConnection: storedBytesPerConnection,
-            perPrincipal: storedBytesPerPrincipal, perHost: storedBytesPerHost)
+        let total = min(storedBytes, serverBytes / 2)
+        // The app allows a collection of this size, so any host may be the first to use it.
+        let overhead =
+            min(documentsPerCollection, total / CollectionMemory.documentOverhead) * CollectionMemory.documentOverhead
+        let (collection, isLarger) = collectionBytes.addingReportingOverflow(overhead)
+        let largest = isLarger ? total : min(total, collection)
+        return MemoryLimits(
+            total: total, perConnection: storedBytesPerConnection, perPrincipal: storedBytesPerPrincipal,
+            perHost: max(storedBytesPerHost, largest))
     }
 }
