@@ -27,7 +27,8 @@ public struct CollectionLimits: Sendable {
     public var queriesPerConnection = 64
     /// Bytes of the documents of all loaded collections, each counted with 256 more, and of all open queries, counted by their size
     /// and their results. They also count towards `ServerLimits.bufferedBytes`, of which they use a half at most. Above the limit,
-    /// unused collections are unloaded, queries are refused with `serverTooLarge`, and documents do not grow. Default 256 MiB.
+    /// unused collections are unloaded, queries are refused with `serverTooLarge`, and writes other than deletions wait. Default
+    /// 256 MiB.
     public var storedBytes = 256 << 20
     /// Bytes of the queries that one connection has opened; more are refused with `clientTooLarge`. Default 32 MiB.
     public var storedBytesPerConnection = 32 << 20

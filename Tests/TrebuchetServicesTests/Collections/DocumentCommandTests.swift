@@ -298,4 +298,29 @@ import TrebuchetWire
         var text = Document.todo("a", ["l": .string("[1]")])
         #expect(throws: CollectionError.notAnArray(id: "a", field: "l")) { try text.setLink(true, "l", .integer(1)) }
     }
+
+    @Test(
+        "a condition on a field holds for an equal value, and null for a missing one",
+        arguments: [
+            (#"{"a":1}"#, #"{"a":1.0}"#, true), (#"{"a":1}"#, #"{"a":2}"#, false),
+            (#"{"a":"x"}"#, #"{"a":"\u0078"}"#, true),
+            (#"{"a":"caf\u00e9"}"#, #"{"a":"cafe\u0301"}"#, false),
+            (#"{"a":{"b":1,"c":[]}}"#, #"{"a":{"c":[],"b":1}}"#, true),
+            (#"{"a":[1,2]}"#, #"{"a":[1]}"#, false), (#"{}"#, #"{"a":null}"#, true),
+            (#"{"a":null}"#, #"{"a":null}"#, true),
+            (#"{}"#, #"{"a":0}"#, false), (#"{"a":0}"#, #"{"a":null}"#, false),
+            (#"{"a":"null"}"#, #"{"a":null}"#, false),
+            (#"{"a":9007199254740993}"#, #"{"a":9007199254740993.0}"#, true),
+            (#"{"a":1,"b":2}"#, #"{"a":1,"b":3}"#, false),
+        ])
+    func condition(fields: String, condition: String, holds: Bool) throws {
+        guard case .object(let fields) = try json(fields), case .object(let wanted) = try json(condition) else {
+            Issue.record("not objects")
+            return
+        }
+        let document = Document(id: "x", fields: fields)
+        #expect(WriteCondition(fields: wanted).isSatisfied(by: document) == holds)
+        let isEqual = wanted.allSatisfy { JSONOrder.areEqual(document.fields[$0.name], $0.value) }
+        #expect(isEqual == holds)
+    }
 }

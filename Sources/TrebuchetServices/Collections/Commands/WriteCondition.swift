@@ -31,7 +31,24 @@ public struct WriteCondition: Sendable, Hashable {
     func isSatisfied(by document: Document?) -> Bool {
         guard let document, !isAbsent else { return isAbsent && document == nil }
         guard revision.map({ $0 == document.revision }) ?? true else { return false }
+        guard fields.hasWideNumbers || document.fields.hasWideNumbers else {
+            // Equal values have the same canonical text; a large value of the document is not decoded.
+            return fields.names.allSatisfy { name in
+                fields.withText(of: name) { wanted in
+                    document.fields.withText(of: name) { found in Self.areEqual(wanted, found) }
+                }
+            }
+        }
         return fields.allSatisfy { JSONOrder.areEqual(document.fields[$0.name], $0.value) }
+    }
+
+    /// Compares canonical texts; a missing value is equal to null.
+    private static func areEqual(_ one: UnsafeRawBufferPointer?, _ other: UnsafeRawBufferPointer?) -> Bool {
+        switch (one, other) {
+        case (let one?, let other?): one.hasSameBytes(other)
+        case (let text?, nil), (nil, let text?): text.elementsEqual("null".utf8)
+        case (nil, nil): true
+        }
     }
 
     /// Returns the error with the current values of its fields, without those that are too large for a recorded response.
@@ -39,10 +56,10 @@ public struct WriteCondition: Sendable, Hashable {
         var found = JSONObject()
         var room = 256
         for name in fields.names.sorted() {
-            guard let value = document?.fields[name] else { continue }
-            room -= name.utf8.count + value.byteCount
+            guard let size = document?.fields.withText(of: name, { $0?.count }) else { continue }
+            room -= name.utf8.count + size
             guard room >= 0 else { break }
-            found[name] = value
+            found[name] = document?.fields[name]
         }
         return .conditionFailed(id: id.text, revision: document?.revision, found: found)
     }

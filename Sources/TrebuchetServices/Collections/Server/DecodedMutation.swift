@@ -8,6 +8,12 @@ enum DecodedMutation {
     /// The mutation is invalid.
     case refused(MutationOutcome)
 
+    /// False when it only deletes documents.
+    var mayGrow: Bool {
+        guard case .mutation(let mutation) = self else { return false }
+        return mutation.writes.contains { $0.command.action != .delete }
+    }
+
     var targets: [LinkTarget] {
         if case .mutation(let mutation) = self { mutation.writes.compactMap(\.command.target) } else { [] }
     }

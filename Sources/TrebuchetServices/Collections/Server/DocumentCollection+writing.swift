@@ -10,6 +10,11 @@ extension DocumentCollection {
         var hasTurn = false
         defer { if hasTurn { commits.end() } }
         let read = try await decode(mutations, of: caller, hasTurn: &hasTurn)
+        if let exceeded = memory.exceeded, read.contains(where: \.mayGrow) {
+            // Documents may be deleted, but not grow. The client repeats the call: its writes are not lost.
+            host.log.refusal(exceeded, of: "a write", in: name, by: caller.connection)
+            throw .rateLimited(retryAfterMilliseconds: 1_000)
+        }
         let targets = Set(read.lazy.flatMap(\.targets).filter { $0.collection != self.name })
         if !hasTurn, commits.isTaken || !targets.isEmpty {
             await commits.waitForTurn()

@@ -113,12 +113,7 @@ distributed actor DocumentCollection: ServiceActor {
         return outcomes
     }
 
-    func updateLimits() {
-        table.limits = host.limits(of: name)
-        // Documents may be deleted, but not grow.
-        guard memory.exceeded != nil else { return }
-        table.limits.collectionBytes = min(table.limits.collectionBytes, table.shares.all.bytes)
-    }
+    func updateLimits() { table.limits = host.limits(of: name) }
 
     /// Counts the documents in memory. Above a limit, an unused collection is unloaded for the next commit.
     func countDocuments() {

@@ -69,8 +69,10 @@ final class OpenQuery {
         conditionBytes = charge.bytes
     }
 
-    /// The approximate number of bytes of memory that it takes, with its list.
-    var byteCount: Int { conditionBytes + list.rows.count * Self.rowBytes + window.count * Self.resultBytes }
+    /// The approximate number of bytes of memory that it takes, with its part of the list, which queries share.
+    var byteCount: Int {
+        conditionBytes + list.rows.count * Self.rowBytes / max(1, list.users) + window.count * Self.resultBytes
+    }
 
     var isReady: Bool { stage.withLock { $0 == .ready } }
     var isRemoved: Bool { stage.withLock { $0 == .removed } }
