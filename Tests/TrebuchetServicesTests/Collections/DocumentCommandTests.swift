@@ -310,7 +310,8 @@ import TrebuchetWire
             (#"{"a":null}"#, #"{"a":null}"#, true),
             (#"{}"#, #"{"a":0}"#, false), (#"{"a":0}"#, #"{"a":null}"#, false),
             (#"{"a":"null"}"#, #"{"a":null}"#, false),
-            (#"{"a":9007199254740993}"#, #"{"a":9007199254740993.0}"#, true),
+            (#"{"a":9007199254740993}"#, #"{"a":9007199254740992.0}"#, false),
+            (#"{"a":9007199254740992}"#, #"{"a":9007199254740992.0}"#, true),
             (#"{"a":1,"b":2}"#, #"{"a":1,"b":3}"#, false),
         ])
     func condition(fields: String, condition: String, holds: Bool) throws {

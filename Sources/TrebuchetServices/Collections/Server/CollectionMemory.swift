@@ -4,8 +4,6 @@ internal import Trebuchet
 ///
 /// It is used in the isolation of its collection only.
 final class CollectionMemory {
-    /// The bytes that each document counts in addition to its JSON.
-    static let documentOverhead = 256
     /// Smaller changes are not counted.
     private static let precision = 64 << 10
 
@@ -68,6 +66,6 @@ final class CollectionMemory {
     }
 
     private static func bytes(of usage: DocumentQuotas.Usage) -> Int {
-        usage.bytes + usage.documents * documentOverhead
+        usage.bytes + usage.documents * CollectionLimits.documentOverhead
     }
 }

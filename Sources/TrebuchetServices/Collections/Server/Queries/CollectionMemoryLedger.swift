@@ -6,13 +6,16 @@ typealias CollectionMemoryLedger = MemoryLedger<CollectionConnectionState, Colle
 extension CollectionError: MemoryLimitError {}
 
 extension CollectionLimits {
+    /// The bytes that each loaded document counts in addition to its JSON.
+    static let documentOverhead = 256
+
     /// - Parameter serverBytes: the limit of the server's buffered bytes. At least a half of it is left for other purposes, because
     ///   the server refuses calls when it is used up.
     func memory(serverBytes: Int) -> MemoryLimits {
         let total = min(storedBytes, serverBytes / 2)
         // The app allows a collection of this size, so any host may be the first to use it.
         let overhead =
-            min(documentsPerCollection, total / CollectionMemory.documentOverhead) * CollectionMemory.documentOverhead
+            min(documentsPerCollection, total / Self.documentOverhead) * Self.documentOverhead
         let (collection, isLarger) = collectionBytes.addingReportingOverflow(overhead)
         let largest = isLarger ? total : min(total, collection)
         return MemoryLimits(
