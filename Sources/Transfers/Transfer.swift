@@ -49,7 +49,7 @@ final class Transfer {
         _ = trebuchet_curl_set_pointer(handle, CURLOPT_WRITEDATA, own)
         _ = trebuchet_curl_set_pointer(handle, CURLOPT_HEADERDATA, own)
         _ = trebuchet_curl_set_pointer(handle, CURLOPT_READDATA, own)
-        // The callbacks run only during `run`.
+        // The callbacks run during `run`, and for the reply to QUIT during `deinit`; they do not keep the object.
         _ = trebuchet_curl_set_callback(handle, CURLOPT_WRITEFUNCTION) { bytes, size, count, transfer in
             Transfer.of(transfer).receive(UnsafeRawBufferPointer(start: bytes, count: size * count))
         }
