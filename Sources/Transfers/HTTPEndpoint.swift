@@ -6,7 +6,7 @@ package import Transports
 package struct HTTPEndpoint: Sendable, Equatable, CustomStringConvertible {
     /// The URL as it was given.
     package let description: String
-    /// Whether the URL has no path and no query, and names only the server.
+    /// True when the URL has no path and no query, so that it names only the server.
     package let isRoot: Bool
 
     /// The URL for logs, without its query, which may contain a key.

@@ -62,8 +62,8 @@ public enum CollectionError: Error, Codable, Sendable, Hashable {
     /// The write may have been executed: the store did not respond, or the collection has moved to another node. The client
     /// must repeat the same mutations; each is executed once.
     case unknownOutcome(String)
-    /// The collection is being deactivated, or one that the write links to is moving to another node. Nothing was executed, and
-    /// the call can be repeated at once.
+    /// The collection is being deactivated, or one that the write links to is moving to another node. The first mutations
+    /// of the call may have been executed. The client must repeat the same mutations; each is executed once.
     case closed
     /// The mutation arrived after newer ones of its client.
     case outdated

@@ -26,7 +26,7 @@ distributed actor RoomList {
     private let host: RoomHost
     /// The beginning of the names of its rooms, as `chat-`.
     private let prefix: String
-    /// The party for whose rate the activation counts, until the list is used.
+    /// The caller whose rate the activation uses, until the list is used.
     private var activator: ActivationOwner?
 
     init(_ name: String, host: RoomHost, activator: ActivationOwner? = nil, actorSystem: TrebuchetActorSystem) {
