@@ -9,7 +9,7 @@ public import TrebuchetActors
 ///     let exporter = try OTLPExporter(url: "http://localhost:4318")
 ///     server.addEventHandler(exporter)
 ///     server.setTraceSamplingRatio(0.01)
-///     options.spanEnded = exporter.add  // of clients in the same program
+///     options.spanEnded = exporter.export  // of clients in the same program
 ///
 /// Spans are batched for one second or until there are 512, and sent by a separate task. While the collector is slow, up to
 /// 4,096 spans wait. Further spans, and batches that the collector does not accept within 10 seconds, are dropped and counted,
@@ -59,8 +59,7 @@ public final class OTLPExporter: ServerEventHandler {
 
     /// - Parameters:
     ///   - url: the URL of the collector, `http://localhost:4318`; without a path, `/v1/traces` is used. With `http:` the names
-    ///     of actors and
-    ///     methods can be read on the network.
+    ///     of actors and methods can be read on the network.
     ///   - service: the name of the program, `service.name`.
     ///   - instance: the name of this process among several, `service.instance.id`: the name of a node. Nil, the default, omits
     ///     it.
