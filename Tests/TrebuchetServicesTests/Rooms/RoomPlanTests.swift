@@ -87,6 +87,30 @@ import Trebuchet
         #expect(plan.next(hasEvents: false) == .end)
     }
 
+    @Test("a leave after a join without a response proves the membership with the secret of the join")
+    func leavesJoinInDoubt() {
+        var plan = RoomPlan(attempt: "secret")
+        plan.users = 1
+        plan.connected()
+        let join = RoomPlan.Step.join(presence: nil, token: nil)
+        _ = plan.failed(join, with: TrebuchetError(.unavailable, "not sent"))
+        plan.users = 0
+        #expect(plan.next(hasEvents: false) == .end, "it was not sent")
+        plan.users = 1
+        _ = plan.failed(join, with: TrebuchetError(.unknownOutcome, "cut"))
+        plan.disconnected(nil)
+        plan.users = 0
+        #expect(plan.next(hasEvents: false) == .wait)
+        plan.connected()
+        let step = RoomPlan.Step.leave(token: "secret")
+        #expect(plan.next(hasEvents: false) == step)
+        #expect(plan.failed(step, with: RoomError.rateLimited(retryAfterMilliseconds: 5)) == .milliseconds(5))
+        plan.retry()
+        #expect(plan.next(hasEvents: false) == step)
+        #expect(plan.failed(step, with: RoomError.unknownToken) == nil)
+        #expect(plan.next(hasEvents: false) == .end)
+    }
+
     @Test("a closed room is joined again, without the old token")
     func closed() {
         var plan = joinedPlan()

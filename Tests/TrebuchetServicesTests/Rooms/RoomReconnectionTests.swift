@@ -125,6 +125,41 @@ import TrebuchetTesting
         }
     }
 
+    @Test("a client that leaves after its connection was cut, wherever, leaves no membership behind")
+    func leftAfterCut() async throws {
+        var limits = RoomLimits()
+        limits.reconnectTime = .seconds(1_000)
+        try await RoomTestEnvironment.run(limits) { environment in
+            try await withThrowingTaskGroup { group in
+                // The positions include those between the execution of a join and the end of its response.
+                for position in stride(from: 100, through: 1_500, by: 25) {
+                    group.addTask {
+                        var faults = FaultyLink.Faults()
+                        faults.cutAfterBytes = position...position
+                        let link = try FaultyLink(to: environment.address, seed: UInt64(position), faults: faults)
+                        let guest = environment.guest(through: link)
+                        var ada: Shared<RoomPresence<ChatPresence>>? = guest.presence("Ada", in: "\(position)")
+                        #expect(
+                            await eventually {
+                                link.counters.openSockets == 2 && link.counters.accepted > 0
+                                    || ada?.wrappedValue.isConnected == true
+                            })
+                        await link.setFaults(.none)
+                        ada = nil
+                        #expect(
+                            await eventually {
+                                guest.backend.rooms.count.currentValue == 0
+                                    && environment.host.room("chat-\(position)") == nil
+                            },
+                            "cut after \(position) bytes")
+                        await link.close()
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+
     @Test(
         "over links that are cut, stalled and split at random, both clients end with the server's state",
         arguments: 1...4)

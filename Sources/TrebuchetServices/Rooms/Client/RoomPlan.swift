@@ -1,4 +1,5 @@
 internal import Platform
+internal import Trebuchet
 
 /// Decides the next step of a client for one room: join, set the presence, publish, or leave. Pure: its inputs are method
 /// calls, its output is the next step.
@@ -39,6 +40,8 @@ struct RoomPlan {
     private(set) var attempt: String?
     /// The current error, until an operation succeeds.
     private(set) var error: (any Error)?
+    /// True after a join without a response: the server may have executed it.
+    private var hasJoinInDoubt = false
     private var publishedPresence = PublishedPresence.unknown
     /// A presence that the server has refused.
     private var refused: JSONValue?
@@ -57,7 +60,8 @@ struct RoomPlan {
     /// - Parameter hasEvents: true when events wait to be published.
     func next(hasEvents: Bool) -> Step {
         guard users > 0, !isLeft else {
-            guard let token = ticket?.token, !isClosed else { return .end }
+            // A join without a response may have created a membership, which the secret of the join proves too.
+            guard let token = ticket?.token ?? (hasJoinInDoubt ? attempt : nil), !isClosed else { return .end }
             return isConnected && !isBackingOff ? .leave(token: token) : .wait
         }
         guard isConnected, !isBackingOff else { return .wait }
@@ -132,6 +136,7 @@ struct RoomPlan {
 
     mutating func left() {
         ticket = nil
+        hasJoinInDoubt = false
         isJoined = false
         publishedPresence = .unknown
     }
@@ -148,6 +153,7 @@ struct RoomPlan {
         failures += 1
         let problem = error as? RoomError
         switch (step, problem) {
+        case (.leave, .rateLimited(let milliseconds)?): return backOff(.milliseconds(milliseconds))
         case (.leave, _) where problem != nil:
             // The membership does not exist any more, which is the desired state.
             left()
@@ -186,7 +192,13 @@ struct RoomPlan {
             return backOff(.milliseconds(milliseconds))
         default:
             // The state at the server is unknown.
-            if case .join = step { isJoined = false } else { publishedPresence = .unknown }
+            if case .join = step {
+                isJoined = false
+                // Without a connection it was not sent.
+                if problem == nil, (error as? TrebuchetError)?.code != .unavailable { hasJoinInDoubt = true }
+            } else {
+                publishedPresence = .unknown
+            }
             self.error = error
         }
         // The first retry is immediate: the connection was another one, or the room has just been activated.
