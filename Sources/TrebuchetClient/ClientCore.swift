@@ -348,8 +348,12 @@ final class ClientCore: @unchecked Sendable {
 
     func stopObserving(_ number: UInt64) {
         loop.run {
-            guard let streamID = self.streams.remove(callNumber: number) else { return }
-            self.link?.send(OutgoingMessage.streamEnd(streamID))
+            switch self.streams.remove(callNumber: number) {
+            case .end(let streamID)?: self.link?.send(OutgoingMessage.streamEnd(streamID))
+            // Otherwise requests would fill the server's limits while the actor cannot be activated.
+            case .cancel(let callNumber)?: self.link?.send(OutgoingMessage.cancel(callNumber))
+            case nil: break
+            }
         }
     }
 }

@@ -175,10 +175,20 @@ struct StreamRegistry {
     /// Handles the rejection of a stream.
     mutating func fail(callNumber: UInt64, error: TrebuchetError) { endStream(callNumber, .failed(error)) }
 
-    /// Removes a stream without readers. Returns its `streamID` if the server has started it.
-    mutating func remove(callNumber: UInt64) -> String? {
+    /// How the server is told that a stream has no readers.
+    enum Removal: Equatable {
+        case end(streamID: String)
+        /// The server has not started it on the current connection.
+        case cancel(callNumber: UInt64)
+    }
+
+    /// Removes a stream without readers. Returns nil if it has ended.
+    mutating func remove(callNumber: UInt64) -> Removal? {
         guard let entry = entries.removeValue(forKey: callNumber) else { return nil }
-        return forgetName(of: callNumber, entry) ? entry.streamID : nil
+        guard forgetName(of: callNumber, entry), let streamID = entry.streamID else {
+            return .cancel(callNumber: callNumber)
+        }
+        return .end(streamID: streamID)
     }
 
     /// Ends all streams, because there will be no connection.

@@ -46,7 +46,7 @@ import TrebuchetWire
         let notBegun = registry.remove(callNumber: 1)
         let begun = registry.remove(callNumber: 2)
         let gone = registry.remove(callNumber: 2)
-        #expect(notBegun == nil && begun == "s2" && gone == nil)
+        #expect(notBegun == .cancel(callNumber: 1) && begun == .end(streamID: "s2") && gone == nil)
         #expect(registry.count == 0 && registry.startingCount == 0)
     }
 
@@ -64,9 +64,9 @@ import TrebuchetWire
         _ = registry.handleStreamStart(callNumber: 2, streamID: "s3", epoch: "e")
         #expect(registry.startingCount == 1)
         let removed = registry.remove(callNumber: 1)
-        #expect(removed == nil && registry.startingCount == 0)
+        #expect(removed == .cancel(callNumber: 1) && registry.startingCount == 0)
         let secondID = registry.remove(callNumber: 2)
-        #expect(secondID == "s3" && registry.count == 0 && registry.startingCount == 0)
+        #expect(secondID == .end(streamID: "s3") && registry.count == 0 && registry.startingCount == 0)
     }
 
     @Test("the ID of a stream on an earlier connection may belong to another stream on this one")
@@ -78,7 +78,7 @@ import TrebuchetWire
         _ = registry.handleStreamStart(callNumber: 2, streamID: "s1", epoch: "e")
         let removed = registry.remove(callNumber: 1)
         let isTaken = data("s1", 1, "1")
-        #expect(removed == nil && isTaken && value(second) == "1")
+        #expect(removed == .cancel(callNumber: 1) && isTaken && value(second) == "1")
     }
 
     @Test("values count when they are newer and of the same epoch; another epoch resets the sequence")

@@ -95,6 +95,26 @@ import TrebuchetTesting
         }
     }
 
+    @Test("streams whose readers leave before the activation do not count any more", arguments: TestLink.allCases)
+    func leftBeforeStart(link: TestLink) async throws {
+        let journal = Journal()
+        var limits = ServerLimits()
+        limits.streamsPerConnection = 2
+        try await withTestServer(link: link, limits: limits) { server in
+            let system = server.actorSystem
+            server.expose(TodoList.self, as: "lists/*") { _ in
+                await journal.wait(for: "go")
+                return TodoList(actorSystem: system)
+            }
+        } body: { client, _ in
+            let list = try client.resolve(TodoList.self, id: "lists/1")
+            for _ in 0..<10 { _ = await list.observeState() }
+            let states = await list.observeState()
+            journal.record("go")
+            #expect(await states.first { _ in true }?.items == [])
+        }
+    }
+
     @Test("activations beyond the limit are rejected; existing actors continue to work")
     func limit() async throws {
         var limits = ServerLimits()

@@ -90,9 +90,11 @@ export class Streams {
         source._released()
     }
 
-    /** Ends the stream at the server. A stream that has not begun is ended when it begins. */
-    private _stop(source: Source): void {
-        if (source._line && source._hasBegun) this._end(source._line, source._streamID)
+    /** Ends the stream at the server, or cancels its request. */
+    private _stop({ _line: line, _hasBegun: hasBegun, _streamID: streamID, _callID: callID }: Source): void {
+        if (!line) return
+        if (hasBegun) this._end(line, streamID)
+        else this._connection._send(line, "cancel", { callID })
     }
 
     private _end(line: Line, streamID: unknown): void {

@@ -271,13 +271,15 @@ test("an observer that returns at once finds the stream unchanged", async () => 
     assert.deepEqual(streamKinds(fake.socket), [])
 })
 
-test("a stream that starts after its last observer has left is ended", async () => {
+test("a stream whose last observer has left before it starts is cancelled, and ended if it starts", async () => {
     const fake = new FakeEnvironment()
     const client = await fake.live()
     client.actor("a").state().subscribe(() => {})()
     const [{ payload }] = streamKinds(fake.socket)
-    await fake.pass(100)
-    assert.deepEqual(streamKinds(fake.socket), [])
+    await fake.pass(99)
+    assert.deepEqual(fake.socket.take(), [])
+    await fake.pass(1)
+    assert.deepEqual(fake.socket.take(), [{ type: "cancel", payload: { callID: payload.callID } }])
     fake.socket.receive("streamStart", { streamID: "s", callID: payload.callID, epoch: "e" })
     assert.deepEqual(streamKinds(fake.socket), [{ type: "streamEnd", payload: { streamID: "s", reason: "clientUnsubscribed" } }])
 })
