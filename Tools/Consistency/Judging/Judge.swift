@@ -366,7 +366,11 @@ final class Judge {
                 }
                 continue
             }
-            if ran != turn { found("call \(call) ran as the \(ran). of its game, and was answered as the \(turn).") }
+            // Where changes may be lost after their response, a repeat that was still on its way runs after that.
+            if ran != turn, mayBeLost(call) { outcome.lost += 1 }
+            if ran != turn, !mayBeLost(call) {
+                found("call \(call) ran as the \(ran). of its game, and was answered as the \(turn).")
+            }
         }
         for (call, reason) in now.refused where turns[call] != nil {
             found("call \(call) was refused as unsent (\(reason)), and has run")
