@@ -52,7 +52,7 @@ public struct TrebuchetError: DistributedActorSystemError, Sendable, CustomStrin
     /// With `.application`: the thrown error as JSON, if it is `Codable`.
     public let data: [UInt8]?
 
-    /// With `.rateLimited`, after a rate was exceeded: the time until the next attempt may succeed. Nil if waiting is not
+    /// With `.rateLimited`, or `.unknownOutcome` of a repeated call, after a rate was exceeded: the time until the next attempt may succeed. Nil if waiting is not
     /// sufficient, because another call or stream has to end first.
     public let retryAfter: Duration?
 
@@ -88,6 +88,20 @@ public struct TrebuchetError: DistributedActorSystemError, Sendable, CustomStrin
     }
 
     package private(set) var isOfLostActivation = false
+
+    /// The error of a call that was refused after it, or an earlier attempt, had been sent: that may have been executed, or may
+    /// still arrive. So a refusal becomes `unknownOutcome`; other errors are unchanged.
+    package var ofSentCall: TrebuchetError {
+        guard !isOfMovedActor else { return self }
+        switch code {
+        case .actorNotFound, .methodNotFound, .unauthenticated, .unauthorized, .rateLimited, .unavailable:
+            return TrebuchetError(
+                .unknownOutcome,
+                "the call was sent before and may have been executed; then it was refused (\(code)): \(message)",
+                retryAfter: retryAfter)
+        default: return self
+        }
+    }
 
     public var description: String { "\(code): \(message)" }
 }

@@ -181,7 +181,7 @@ final class RemoteCallForwarder {
                 }
                 connection.continuing(call) { relayed.withMessage { connection.handleReturned($0) } }
             } else if let revocation = connection.revocation(of: relayed.actor) {
-                connection.finish(call, .failure(revocation))
+                connection.finish(call, .failure(relayed.mayHaveRun ? revocation.ofSentCall : revocation))
             } else {
                 traffic.calls.didSend(relayed.order, to: node)
                 channel(to: node).sendRequest(relayed)
@@ -209,9 +209,7 @@ final class RemoteCallForwarder {
             if relayed.isResumption {
                 resumptions.append(relayed)
             } else {
-                let unknown = TrebuchetError(
-                    .unknownOutcome, "the call was sent before and may have been executed: \(error.message)")
-                connection.finish(call, .failure(relayed.mayHaveRun ? unknown : error))
+                connection.finish(call, .failure(relayed.mayHaveRun ? error.ofSentCall : error))
             }
         }
         // A resumption waits until the deadline of its request.
@@ -294,8 +292,10 @@ final class RemoteCallForwarder {
         // The previous principal's calls and streams must end.
         endStreams(excess)
         connection.endSharedStreams(excess)
-        for call in Array(connection.running.values) where call.relayed != nil {
-            connection.finish(call, .failure(excess))
+        for call in Array(connection.running.values) {
+            guard let relayed = call.relayed else { continue }
+            let wasSent = relayed.channel != nil || relayed.mayHaveRun
+            connection.finish(call, .failure(wasSent ? excess.ofSentCall : excess))
         }
         for channel in channels.values { channel.shutDown() }
         channels = [:]

@@ -290,7 +290,8 @@ extension ServerConnection {
                     self.withdraw(call)
                     return self.continuing(call) { owned.withMessage { self.handleReturned($0) } }
                 }
-                completion(.failure(error))
+                let isRepeat = owned.withMessage { $0.kind == .repeat }
+                completion(.failure(isRepeat ? (error as? TrebuchetError)?.ofSentCall ?? error : error))
             case .success(let record):
                 guard let method = method.resolved(in: record.type) else {
                     return completion(.failure(TrebuchetError(.methodNotFound, "the actor has been replaced")))

@@ -228,7 +228,7 @@ extension ServerConnection {
             guard let dropped else { return }
             dropped.connection.deliver(.failure(ServerIdempotencyCache.Memory.dropped), to: dropped.call)
         case .answered(let answer): deliver(answer, to: call)
-        case .refused(let error): deliver(.failure(error), to: call)
+        case .refused(let error): deliver(.failure(call.repeated == nil ? error : error.ofSentCall), to: call)
         case .forgotten: deliver(.failure(ServerIdempotencyCache.Memory.forgotten), to: call)
         }
     }
@@ -287,6 +287,7 @@ extension ServerConnection {
 
     /// Refuses a call that was recorded in `running`.
     private func refuse(_ call: InFlightCall, _ message: borrowing Message, _ error: TrebuchetError) {
+        let error = message.kind == .repeat ? error.ofSentCall : error
         reportRejection(of: message, error)
         finish(call, .failure(error))
     }
