@@ -94,6 +94,24 @@ import WebSockets
         #expect(answers == 1)
     }
 
+    @Test("a last turn with more updates than are retained leaves no gap before the end")
+    func longLastTurn() async {
+        let versions = await reactor.perform { [self] in
+            let rig = FanOutRig(reactor)
+            let source = EventSource(buffer: 2, home: rig.shard) { $0() }
+            let (connection, link) = rig.connection()
+            rig.observe(source, connection)
+            source.send(1)
+            rig.endTurns()
+            for number in 2...6 { source.send(number) }
+            source.endStream()
+            rig.endTurns()
+            return (link.versions, link.answers)
+        }
+        #expect(versions.0 == [1])
+        #expect(versions.1 == 1)
+    }
+
     @Test("updates of an actor without a reactor arrive in order, whichever threads it runs on")
     func order() async {
         let versions = await reactor.perform { [self] in

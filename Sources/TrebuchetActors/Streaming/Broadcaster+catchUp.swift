@@ -90,8 +90,11 @@ extension Broadcaster {
         // A write may close the subscriber's connection and so remove the subscription.
         for subscription in subscriptions where subscription.index >= 0 && subscription.subscriber.isWritable {
             guard let newest = recent.newest, newest.sequence > subscription.sent else { continue }
+            let missed = recent.updates(since: subscription.sent)
+            // A stream without conflation never skips: the subscriber stops before the versions that are not retained.
+            if missed == nil, producer.buffer != nil { continue }
             subscription.subscriber.inOneWrite {
-                for update in recent.updates(since: subscription.sent) ?? [] { send(update, to: subscription) }
+                for update in missed ?? [] { send(update, to: subscription) }
                 send(newest, to: subscription)
             }
         }
