@@ -20,6 +20,10 @@ final class Transfer {
     private var headers = HTTPHeaders()
     private var body: [UInt8] = []
     private var isTooLarge = false
+    /// The last refusal of a mail relay, shortened.
+    private var refusal: String?
+    private var isMail = false
+    private var isClosed = false
 
     /// - Parameters:
     ///   - protocols: the permitted schemes, such as `http,https`.
@@ -49,7 +53,7 @@ final class Transfer {
         _ = trebuchet_curl_set_pointer(handle, CURLOPT_WRITEDATA, own)
         _ = trebuchet_curl_set_pointer(handle, CURLOPT_HEADERDATA, own)
         _ = trebuchet_curl_set_pointer(handle, CURLOPT_READDATA, own)
-        // The callbacks run during `run`, and for the reply to QUIT during `deinit`; they do not keep the object.
+        // The callbacks run during `run` and `close`, and do not keep the object.
         _ = trebuchet_curl_set_callback(handle, CURLOPT_WRITEFUNCTION) { bytes, size, count, transfer in
             Transfer.of(transfer).receive(UnsafeRawBufferPointer(start: bytes, count: size * count))
         }
@@ -62,7 +66,7 @@ final class Transfer {
     }
 
     deinit {
-        curl_easy_cleanup(handle)
+        close()
         for list in lists { curl_slist_free_all(list) }
         reason.deallocate()
     }
@@ -105,6 +109,7 @@ final class Transfer {
 
     /// Sets the text of a mail, with CR LF line ends.
     func setMail(_ text: String) throws(TransportError) {
+        isMail = true
         upload = Array(text.utf8)
         try set(CURLOPT_UPLOAD, 1)
         try check(trebuchet_curl_set_size(handle, CURLOPT_INFILESIZE_LARGE, curl_off_t(upload.count)))
@@ -133,7 +138,10 @@ final class Transfer {
             return 0
         }
         let text = String(decoding: line, as: UTF8.self)
-        if text.hasPrefix("HTTP/") {
+        if isMail {
+            guard text.hasPrefix("4") || text.hasPrefix("5") else { return line.count }
+            refusal = String(text.unicodeScalars.filter { $0.value >= 32 && $0.value != 127 }.prefix(200))
+        } else if text.hasPrefix("HTTP/") {
             // An interim response has its own header.
             headers = HTTPHeaders()
         } else if let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) {
@@ -157,6 +165,13 @@ final class Transfer {
         return TransferResponse(status: trebuchet_curl_status(handle), headers: headers, body: body)
     }
 
+    /// Ends the connection, which may wait for the reply to QUIT.
+    private func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        curl_easy_cleanup(handle)
+    }
+
     /// Prepares a transfer with `make` on a thread, performs it there, and returns its response.
     static func perform(
         on threads: BlockingThreads, _ make: @escaping @Sendable () throws(TransportError) -> Transfer
@@ -167,8 +182,8 @@ final class Transfer {
                     let transfer = try make()
                     let result = Result { () throws(TransportError) in try transfer.run() }
                     continuation.resume(returning: result)
-                    // `deinit` closes the connection, for which a mail relay may take its time.
-                    withExtendedLifetime(transfer) {}
+                    // A mail relay may take its time for this.
+                    transfer.close()
                 } catch {
                     continuation.resume(returning: .failure(error))
                 }
@@ -180,7 +195,8 @@ final class Transfer {
     private func error(_ code: CURLcode) -> TransportError {
         if isTooLarge { return TransportError(.tooLarge, "the response is larger than \(maximumSize) bytes") }
         let text = String(cString: reason)
-        let message = text.isEmpty ? String(cString: curl_easy_strerror(code)) : text
+        var message = text.isEmpty ? String(cString: curl_easy_strerror(code)) : text
+        if let refusal, code != CURLE_OPERATION_TIMEDOUT { message += " (\(refusal))" }
         let kind: TransportError.Code =
             switch code {
             case CURLE_COULDNT_CONNECT: trebuchet_curl_os_error(handle) == ECONNREFUSED ? .refused : .system

@@ -86,12 +86,15 @@ public final class TestServer: Sendable {
     /// already running in the store complete. Later connections are refused. The tasks of its actors continue in this
     /// process, without effect outside.
     ///
-    /// When it returns, the server's ends of all connections are closed. Clients notice this later, as after the loss
-    /// of a machine.
+    /// When it returns, the server's ends of all connections are closed, and the clients of ``connect(_:)`` have lost
+    /// theirs: their next calls wait for the next server. Other clients notice the end later.
     public func kill() async {
         let killed = running.withLock { $0 }
         await killed.server.cut()
         await killed.store?.revoke()
+        for client in clients.withLock({ $0 }) {
+            for await state in client.connectionState.stream where state != .connected { break }
+        }
     }
 
     /// Stops the server in order, unless it has been stopped or killed, and starts a prepared one again.

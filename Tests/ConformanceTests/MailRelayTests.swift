@@ -64,6 +64,15 @@ import TrebuchetServices
         #expect(error?.description.contains("Login denied") == true && error?.description.contains("wrong!") == false)
     }
 
+    @Test("an error has the reply of the relay")
+    func refused() async throws {
+        let relay = try await Relay(.none)
+        let mailer = SMTPMailer(host: "127.0.0.1", port: relay.port)
+        let error = await #expect(throws: MailError.self) { try await mailer.send("1", to: "nobody@d.e") }
+        let text = String(describing: error)
+        #expect(text.contains("(550 5.1.1 no mailbox of that name)"), "\(text)")
+    }
+
     @Test(
         "no mail goes to a relay that does not offer encryption, or whose certificate is not trusted or has another name"
     )

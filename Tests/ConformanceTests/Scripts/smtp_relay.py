@@ -24,6 +24,12 @@ context.load_cert_chain(certificate, key)
 
 
 class Mails:
+    async def handle_RCPT(self, server, session, envelope, address, options):
+        if address.startswith("nobody@"):
+            return "550 5.1.1 no mailbox of that name\x07"
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
     async def handle_DATA(self, server, session, envelope):
         print(
             json.dumps(
