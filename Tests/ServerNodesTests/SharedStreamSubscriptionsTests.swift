@@ -69,6 +69,33 @@ import TrebuchetCluster
         }
     }
 
+    @Test("the start of a stream precedes its versions while other streams of the client are behind")
+    func startFirst() async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            let names = nodes[1].names(6)
+            // Responses are deferred whenever two streams have changed.
+            for shard in nodes[0].server.shards { await shard.reactor.perform { shard.catchUpTime = 0 } }
+            let client = try await nodes[0].textClient()
+            for (index, name) in names.enumerated() { client.observe("o\(index)", name) }
+            #expect(await eventually { client.starts.count == names.count })
+            let caller = try await nodes[1].textClient()
+            for number in 1...200 {
+                for (index, name) in names.enumerated() { caller.call(number * 10 + index, name, "add(_:)", "[1]") }
+                client.call(number, names[number % 6], "observeCount", "[]", more: #","filter":{"distinct":true}"#)
+            }
+            #expect(await eventually { client.starts.count == names.count + 200 })
+            var started: Set<String> = []
+            for message in client.messages {
+                if message.type == "streamStart" { started.insert(message.streamID) }
+                if message.type == "streamData" {
+                    #expect(started.contains(message.streamID), "\(message.text) has no start")
+                }
+            }
+            client.abort()
+            caller.abort()
+        }
+    }
+
     @Test("a later subscriber gets the whole value, computed by its node")
     func late() async throws {
         try await withNodes(["a", "b"]) { nodes in

@@ -119,7 +119,7 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
             old.channel?.unsubscribe(streamID)
         }
         if begun == nil { startCatchUp(of: stream) }
-        connection.passOn(message, as: stream.callID)
+        connection.passOnStart(message, as: stream.callID)
         // The client resumes it over its next connection.
         if connection.isDraining, unsubscribe(streamID) { connection.reportDrainedStream(streamID) }
         if let begun { didEnd(begun) }

@@ -133,7 +133,15 @@ extension ServerConnection {
         link.send { $0.append(message) }
     }
 
-    /// Sends the client a message of the owner, with the client's callID.
+    /// Sends the client the start of a stream at its owner, with the client's callID. It is never deferred: the versions of the
+    /// stream, which follow, mean nothing to a client without it.
+    func passOnStart(_ message: borrowing Message, as callID: [UInt8]) {
+        let renamed = message.renamed(callID)
+        guard renamed.count <= largestMessage else { return fail(callID, tooLarge("the start", renamed.count)) }
+        renamed.withUnsafeBytes { passOn($0) }
+    }
+
+    /// Sends the client a response of the owner, with the client's callID.
     func passOn(_ message: borrowing Message, as callID: [UInt8]) {
         let isHeld = shard.states.isMarked && !catchUpStreams()
         let renamed = message.renamed(callID)
