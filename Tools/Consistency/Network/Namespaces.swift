@@ -34,6 +34,8 @@ final class Namespaces {
         for host in hosts {
             let name = host.name
             lines += [
+                // That of the previous seed exists until the kernel has ended its namespace.
+                "ip link delete \(name) 2>/dev/null || true",
                 "ip netns add \(name)", "ip link add \(name) type veth peer name eth0 netns \(name)",
                 "ip link set \(name) master trebuchet up", "ip -n \(name) address add \(host.address)/24 dev eth0",
                 "ip -n \(name) link set lo up", "ip -n \(name) link set eth0 up",
