@@ -48,36 +48,42 @@ struct Watcher: Sendable {
     private func readLedger() async -> (Totals, [Int]) {
         var (check, totals) = (LedgerCheck(strictness.stepsBack), Totals())
         note("ledger", "waits for the first value")
-        let stream = await game.observeLedger()
-        for await ledger in stream {
-            totals.values += 1
-            found(check.take(ledger))
-            note("ledger", check.description)
-            guard ledger.isClosed else { continue }
-            final("ledger", ledger.digest)
-            note("ledger", nil)
-            return (totals, ledger.calls)
+        while true {
+            let stream = await game.observeLedger()
+            for await ledger in stream {
+                totals.values += 1
+                found(check.take(ledger))
+                note("ledger", check.description)
+                guard ledger.isClosed else { continue }
+                final("ledger", ledger.digest)
+                note("ledger", nil)
+                return (totals, ledger.calls)
+            }
+            if totals.values == 0, mayNotBegin(stream.outcome) { continue }
+            found("the ledger's stream ended after \(check.description): \(String(describing: stream.outcome))")
+            return (totals, [])
         }
-        found("the ledger's stream ended after \(check.description): \(String(describing: stream.outcome))")
-        return (totals, [])
     }
 
     private func readBoard() async -> Totals {
         var (check, totals) = (BoardCheck(), Totals())
         note("board", "waits for the first value")
-        let stream = await game.observeBoard()
-        for await board in stream {
-            totals.values += 1
-            sent.note(number, board)
-            found(check.take(board))
-            note("board", check.description)
-            guard board.isClosed else { continue }
-            final("board", board.digest)
-            note("board", nil)
+        while true {
+            let stream = await game.observeBoard()
+            for await board in stream {
+                totals.values += 1
+                sent.note(number, board)
+                found(check.take(board))
+                note("board", check.description)
+                guard board.isClosed else { continue }
+                final("board", board.digest)
+                note("board", nil)
+                return totals
+            }
+            if totals.values == 0, mayNotBegin(stream.outcome) { continue }
+            found("the board's stream ended at \(check.description): \(String(describing: stream.outcome))")
             return totals
         }
-        found("the board's stream ended at \(check.description): \(String(describing: stream.outcome))")
-        return totals
     }
 
     /// Returns whether the stream could not start because no node could load the game. A started stream continues.
