@@ -30,8 +30,8 @@ public struct TrebuchetError: DistributedActorSystemError, Sendable, CustomStrin
         public static let cancelled = Code(.cancelled)
         /// There is no connection to the server, so the call was not sent.
         public static let unavailable = Code(.unavailable)
-        /// The connection broke before the response arrived, or the server could not store the changes of the call. The call
-        /// may have had its effect.
+        /// The connection broke before the response arrived, the server could not store the changes of the call, or it refused
+        /// the repeat of a call that was sent before. The call may have had its effect.
         public static let unknownOutcome = Code(.unknownOutcome)
         /// A stream without conflation has lost updates: the subscriber was too slow or disconnected for too long.
         public static let overflow = Code(.overflow)
