@@ -98,6 +98,10 @@ extension CollectionHost {
         }
     }
 
+    /// Returns the beginning of the names of a collection's views. It contains the collection's name, so that views are in the
+    /// same slot.
+    func viewPrefix(_ collection: String) -> String { "\(CollectionView.prefix){\(Self.name)/\(collection)}/" }
+
     /// Returns documents as they are in the store; their collections are loaded for it.
     func documents(_ targets: Set<LinkTarget>) async throws(CollectionError) -> [LinkTarget: Document] {
         var found: [LinkTarget: Document] = [:]

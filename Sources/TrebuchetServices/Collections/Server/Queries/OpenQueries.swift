@@ -332,6 +332,9 @@ final class OpenQueries {
     /// True while noted changes are not in all results. The lists are between two revisions until then.
     var isShowing: Bool { !unsentChanges.isEmpty }
 
+    /// The number of noted changes that are not in all results.
+    var unshownCount: Int { unsentChanges.reduce(0) { $0 + $1.changes.count } }
+
     /// Applies noted changes to the affected results for a time slice; returns true when all are applied. Each result shows
     /// changes that were noted together in one turn, so a reader sees all or none of a transaction.
     func continueShowing(_ slice: ScanSlice = ScanSlice()) -> Bool {

@@ -2,7 +2,7 @@ internal import Platform
 
 /// The time slice of a scan, after which other work gets its turn.
 struct ScanSlice {
-    static let duration: UInt64 = 2_000_000
+    static let duration: UInt64 = 500_000
 
     private let end: UInt64
     private var steps = 0
@@ -10,6 +10,9 @@ struct ScanSlice {
     private static let bytesOfStep = 4 << 10
 
     init() { end = MonotonicClock.now &+ Self.duration }
+
+    /// The time since its start in nanoseconds.
+    var elapsed: UInt64 { MonotonicClock.now &- (end &- Self.duration) }
 
     /// Creates a slice that ends after a number of steps; for tests.
     init(steps: Int) {
