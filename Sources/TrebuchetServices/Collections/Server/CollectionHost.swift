@@ -57,7 +57,7 @@ public final class CollectionHost: QueryHost, Sendable {
     let memory: CollectionMemoryLedger
     /// The time slices of the reactors.
     let turns: [ObjectIdentifier: FairTurns]
-    private let collections: ServiceActors<DocumentCollection>
+    let collections: ServiceActors<DocumentCollection>
     private let callers = ServiceConnections<CollectionConnectionState>()
     private let contents: Mutex<Contents>
 
@@ -248,10 +248,10 @@ public final class CollectionHost: QueryHost, Sendable {
     ) async throws(CollectionError) {
         while true {
             do throws(CollectionError) {
-                return try memory.load(table.shares.all)
+                return try memory.load(table.memoryUsage)
             } catch {
                 guard await unloadCollection(for: owner, beyond: error) else {
-                    if memory.loadAlone(table.shares.all) { return }
+                    if memory.loadAlone(table.memoryUsage) { return }
                     log.refusal("to load a collection: \(error)")
                     throw error
                 }

@@ -11,16 +11,21 @@ extension DocumentCollection {
         defer { end(&commit) }
         try await begin(&commit)
         let read = try await decode(mutations, of: caller, &commit)
-        if let exceeded = memory.exceeded, read.contains(where: \.mayGrow) {
-            // Documents may be deleted, but not grow. The client repeats the call: its writes are not lost.
-            host.log.refusal(exceeded, of: "a write", in: name, by: caller.connection)
-            throw .rateLimited(retryAfterMilliseconds: 1_000)
+        let admitted = try admit(read, from: ByteText(client), caller)
+        let targets = linkTargets(of: admitted, from: ByteText(client))
+        var found: [LinkTarget: Document] = [:]
+        if !targets.isEmpty {
+            // Without the turn, because the collections of the targets may have to be loaded.
+            let host = host
+            try await suspend(&commit) { () async throws(CollectionError) in found = try await host.documents(targets) }
         }
-        let targets = Set(read.lazy.flatMap(\.targets).filter { $0.collection != self.name })
-        if commits.isTaken || !targets.isEmpty { try await waitForTurn(&commit) }
-        // Without links to check there is no suspension here, so commits keep the order of their arrival.
-        let found = targets.isEmpty ? [:] : try await host.documents(targets)
-        try checkOpen()
+        if commits.isTaken { try await waitForTurn(&commit) }
+        if !found.isEmpty {
+            // They may have changed meanwhile.
+            takeTurn(&commit)
+            found = try await host.documentsInMemory(found)
+            try checkOpen()
+        }
         let (host, name, now, rules) = (host, name, host.clock.now(), host.rules)
         let there = found.filter { target, document in
             !document.isExpired(at: now) && host.may(principal, .read, document, in: target.collection)
@@ -32,7 +37,7 @@ extension DocumentCollection {
         }
         var outcomes: [MutationOutcome] = []
         let failures = self.failures
-        for mutation in read {
+        for mutation in admitted {
             if table.isBatchFull || !outcomes.isEmpty && commit.slice.isOver {
                 try await pause(&commit, failures: outcomes.isEmpty ? nil : failures)
             }
@@ -63,6 +68,46 @@ extension DocumentCollection {
         return outcomes
     }
 
+    /// Returns the first mutations that may be executed now: all, or while the memory is used up, those that are repeated or only
+    /// delete documents. A mutation that has waited too long for memory fails.
+    private func admit(
+        _ mutations: [DecodedMutation], from client: ByteText, _ caller: CollectionConnectionState
+    ) throws(CollectionError) -> [DecodedMutation] {
+        guard let exceeded = memory.exceeded else { return mutations }
+        let last = mutations.last?.number ?? 0
+        var admitted: [DecodedMutation] = []
+        for decoded in mutations {
+            guard decoded.mayGrow, case .mutation(let mutation) = decoded,
+                table.recordedOutcome(of: mutation, by: client) == nil
+            else {
+                admitted.append(decoded)
+                continue
+            }
+            host.log.refusal(exceeded, of: "a write", in: name, by: caller.connection)
+            guard memory.hasWaited(client, mutation.number, through: last, at: host.clock.now()) else {
+                // The client repeats the call: its writes are not lost.
+                guard !admitted.isEmpty else { throw .rateLimited(retryAfterMilliseconds: 1_000) }
+                return admitted
+            }
+            let outcome = MutationOutcome(number: mutation.number, revision: revision, error: exceeded)
+            admitted.append(.refused(outcome))
+        }
+        return admitted
+    }
+
+    /// The documents of other collections to which new mutations link.
+    private func linkTargets(of mutations: [DecodedMutation], from client: ByteText) -> Set<LinkTarget> {
+        var targets: Set<LinkTarget> = []
+        for case .mutation(let mutation) in mutations {
+            for write in mutation.writes {
+                guard let target = write.command.target, target.collection != name else { continue }
+                if table.recordedOutcome(of: mutation, by: client) != nil { break }
+                targets.insert(target)
+            }
+        }
+        return targets
+    }
+
     /// Returns when a commit has the turn, after those that wait for it.
     private func waitForTurn(_ commit: inout CommitProgress) async throws(CollectionError) {
         var hasTurn = false
@@ -73,12 +118,16 @@ extension DocumentCollection {
         }
     }
 
+    private func takeTurn(_ commit: inout CommitProgress) {
+        if !commit.hasTurn { commits.take() }
+        commit.hasTurn = true
+    }
+
     /// Suspends a commit between two writes. Other work gets its turn, and commits that arrive meanwhile wait for this one.
     ///
     /// - Parameter failures: the number of failed batches before the first mutation of the commit; nil when none was executed.
     private func pause(_ commit: inout CommitProgress, failures: Int?) async throws(CollectionError) {
-        if !commit.hasTurn { commits.take() }
-        commit.hasTurn = true
+        takeTurn(&commit)
         let connection = commit.connection
         try await suspend(&commit) { () async throws(CollectionError) in
             if table.isBatchFull, !isEvaluating { try await waitUntilWritten(for: connection) }

@@ -120,7 +120,7 @@ distributed actor DocumentCollection: ServiceActor {
     /// Counts the documents in memory. Above a limit, an unused collection is unloaded for the next commit.
     func countDocuments() {
         guard !isClosed else { return }
-        memory.update(table.shares.all)
+        memory.update(table.memoryUsage)
         guard let exceeded = memory.exceeded, !isUnloading else { return }
         isUnloading = true
         Task {
