@@ -52,7 +52,7 @@ final class FairTurns: EndOfTurnTask, @unchecked Sendable {
     /// Returns the turns of each reactor of a system.
     static func ofReactors(_ system: TrebuchetActorSystem) -> [ObjectIdentifier: FairTurns] {
         let all = system.shards.map { (ObjectIdentifier($0.reactor), FairTurns($0.reactor)) }
-        return Dictionary(uniqueKeysWithValues: all)
+        return Dictionary(all) { $1 }
     }
 
     /// Returns whether the first slice of a caller's work may begin at once.

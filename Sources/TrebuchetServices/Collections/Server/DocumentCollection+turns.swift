@@ -108,8 +108,10 @@ extension DocumentCollection {
     ///
     /// - Parameter connection: the caller that has caused them; nil for the server.
     func updateResults(for connection: CallerConnection?) async {
-        beginUpdate(for: connection)
-        await updating?.value
+        repeat {
+            beginUpdate(for: connection)
+            await updating?.value
+        } while queries.isShowing
     }
 
     /// Updates the results at once if the reactor has time, and in a task if that is not enough.

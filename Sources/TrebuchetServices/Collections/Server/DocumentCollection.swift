@@ -312,7 +312,7 @@ distributed actor DocumentCollection: ServiceActor {
             if result == nil { expire() }
             result = read
             guard case .success(let read) = read else { return true }
-            return queries.prepare(read.listKey, mayRead: read.mayRead)
+            return queries.prepare(read.listKey, for: caller, mayRead: read.mayRead)
         }
         guard !isClosed, let result else { throw .closed }
         return try result.get()

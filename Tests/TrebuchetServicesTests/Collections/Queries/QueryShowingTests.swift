@@ -67,7 +67,8 @@ import Trebuchet
                     return counts
                 })
             let turns = zip(counts, counts.dropFirst()).map { $1 - $0 }
-            #expect(turns.allSatisfy { $0 <= 2 }, "\(turns)")
+            // Not one for each call.
+            #expect(turns[0] <= 2 && turns.allSatisfy { $0 < 20 }, "\(turns)")
             #expect(turns.contains { $0 > 0 })
         }
     }

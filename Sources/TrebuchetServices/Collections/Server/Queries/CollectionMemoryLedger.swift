@@ -20,7 +20,7 @@ extension CollectionLimits {
         // The app allows a collection of this size, so any host may be the first to use it.
         let overhead =
             min(documentsPerCollection, total / Self.documentOverhead) * Self.documentOverhead
-        let outcomes = min(deduplicatedClients, ClientMutationLog.maximumBytes / Self.clientBytes) * Self.clientBytes
+        let outcomes = min(deduplicatedClients, Self.outcomeBytes / Self.clientBytes) * Self.clientBytes
         let (collection, isLarger) = collectionBytes.addingReportingOverflow(overhead + outcomes)
         let largest = isLarger ? total : min(total, collection)
         return MemoryLimits(
