@@ -80,11 +80,13 @@ private struct FairShares<Key: Hashable, Content> {
 
     /// The maximum cost that a share owes when no jobs wait.
     private var maximumDebt: Int { 10_000_000 }
-    /// Above this number, shares without waiting jobs are removed.
+    /// Above this number, all shares without waiting jobs are removed.
     private var maximumIdleShares: Int { 1_024 }
 
     private var shares: [Key: Share] = [:]
     private var waiting = 0
+    /// The number of shares above which some are removed.
+    private var maximumCount = 64
     /// The cost of the share with the last job, before that job.
     private var least = 0
 
@@ -120,12 +122,15 @@ private struct FairShares<Key: Hashable, Content> {
             body(&share.content)
             return share.used
         }
-        if waiting == 0 {
-            least = max(least, used - maximumDebt)
-            if shares.count > 16 { shares = shares.filter { $0.value.used > least } }
-        } else if shares.count > maximumIdleShares {
-            shares = shares.filter { $0.value.waiting > 0 }
-        }
+        if waiting == 0 { least = max(least, used - maximumDebt) }
+        if shares.count > maximumCount { removeIdle() }
+    }
+
+    /// Removes shares without waiting jobs: those without a debt, or all if there are many others.
+    private mutating func removeIdle() {
+        shares = shares.filter { $0.value.waiting > 0 || $0.value.used > least }
+        if shares.count > maximumIdleShares { shares = shares.filter { $0.value.waiting > 0 } }
+        maximumCount = max(64, 2 * shares.count)
     }
 
     func mustWait(_ key: Key) -> Bool { shares[key].map { $0.waiting > 0 || $0.used > least } ?? false }
