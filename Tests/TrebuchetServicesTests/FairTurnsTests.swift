@@ -1,113 +1,159 @@
+import Platform
 import Testing
+import Trebuchet
 
 @testable import TrebuchetServices
 
-@Suite struct FairTurnsTests {
-    /// An actor whose calls take turns.
-    private actor Work {
-        private let turns = FairTurns<String>()
-        private(set) var order: [String] = []
-        private var waiting = 0
+@Suite(.timeLimit(.minutes(5))) struct FairTurnsTests {
+    private typealias Queue = FairQueue<Int, String, String>
 
-        func call(_ scope: String, turns count: Int, nanoseconds: UInt64) async {
-            for _ in 0..<count {
-                waiting += 1
-                await turns.begin(scope)
-                waiting -= 1
-                order.append(scope)
-                turns.end(scope, after: nanoseconds)
-            }
-        }
-
-        private(set) var turnCount = 0
-
-        /// Takes turns until the work is cancelled.
-        func run(_ scope: String) async {
-            await turns.begin(scope)
-            while !isStopped {
-                turnCount += 1
-                await turns.yield(scope, after: 2_000_000)
-            }
-            turns.end(scope, after: 0)
-        }
-
-        private var isStopped = false
-
-        func stop() { isStopped = true }
-
-        /// Returns the number of turns between two turns of the actor.
-        func turnsInBetween() async -> Int {
-            let before = turnCount
-            await Task.yield()
-            return turnCount - before
-        }
-
-        func block() async {
-            await turns.begin("first")
-        }
-
-        func unblock() { turns.end("first", after: 1) }
-
-        func waitUntilWaiting(_ count: Int) async { while waiting < count { await Task.yield() } }
+    private static func caller(_ connection: Int, network: String? = nil, principal: String? = nil) -> Queue.Caller {
+        Queue.Caller(
+            network: network, member: principal.map { .principal(ByteText($0)) } ?? .connection(connection))
     }
 
-    @Test("a party with many calls has as much time as one with a single call")
-    func scopes() async {
-        let work = Work()
-        await work.block()
-        await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<100 { group.addTask { await work.call("many", turns: 1, nanoseconds: 2_000_000) } }
-            await work.waitUntilWaiting(100)
-            group.addTask { await work.call("one", turns: 1, nanoseconds: 2_000_000) }
-            await work.waitUntilWaiting(101)
-            await work.unblock()
-        }
-        let order = await work.order
-        #expect(order.count == 101)
-        #expect(order.prefix(2).contains("one"), "\(order.prefix(10))")
-    }
-
-    @Test("work that takes no turns waits for few of them, however many calls do", arguments: [1, 100])
-    func others(scopes: Int) async {
-        let work = Work()
-        await withTaskGroup(of: Void.self) { group in
-            for number in 0..<200 { group.addTask { await work.run("\(number % scopes)") } }
-            while await work.turnCount < 1_000 { await Task.yield() }
-            for _ in 0..<20 { #expect(await work.turnsInBetween() <= 3) }
-            await work.stop()
-        }
-    }
-
-    @Test("time counts, not turns: a party with short turns has more of them")
-    func time() async {
-        let work = Work()
-        await work.block()
-        await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<50 {
-                group.addTask { await work.call("long", turns: 1, nanoseconds: 4_000_000) }
-                group.addTask { await work.call("short", turns: 1, nanoseconds: 1_000_000) }
+    /// Takes jobs with these costs until the queue is empty.
+    private static func order(
+        _ queue: inout Queue, _ jobs: [(name: String, caller: Queue.Caller, cost: Int, count: Int)]
+    ) -> [String] {
+        var number: UInt64 = 0
+        for job in jobs {
+            for _ in 0..<job.count {
+                number += 1
+                queue.insert(job.name, number: number, of: job.caller)
             }
-            await work.waitUntilWaiting(100)
-            await work.unblock()
         }
-        let start = await work.order.prefix(50)
-        #expect(start.count { $0 == "short" } >= 38, "\(start)")
+        var order: [String] = []
+        while let name = queue.removeFirst() {
+            order.append(name)
+            if let job = jobs.first(where: { $0.name == name }) { queue.charge(job.cost, to: job.caller) }
+        }
+        return order
     }
 
-    @Test("time that nobody else wanted counts little, and an idle party saves none up")
-    func idle() async {
-        let work = Work()
-        await work.call("busy", turns: 100, nanoseconds: 2_000_000)
-        await work.block()
-        await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<50 {
-                group.addTask { await work.call("busy", turns: 1, nanoseconds: 2_000_000) }
-                group.addTask { await work.call("new", turns: 1, nanoseconds: 2_000_000) }
-            }
-            await work.waitUntilWaiting(100)
-            await work.unblock()
+    @Test("a caller has one share, however many jobs it has, in whatever order they arrive")
+    func jobs() {
+        var queue = Queue()
+        let order = Self.order(
+            &queue,
+            [("many", Self.caller(1), 500, 60), ("one", Self.caller(2), 500, 1), ("few", Self.caller(3), 500, 3)])
+        #expect(order.count == 64 && queue.isEmpty)
+        #expect(Set(order.prefix(3)) == ["many", "one", "few"])
+        #expect(order.prefix(7).count { $0 == "few" } == 3, "\(order.prefix(7))")
+    }
+
+    @Test("a network has one share, and each of its principals and connections has an equal part of that")
+    func networks() {
+        let other = ("other", caller: Self.caller(9, network: "b"), cost: 1_000, count: 80)
+        func counts(_ callers: [Queue.Caller], first count: Int) -> [Int] {
+            var queue = Queue()
+            let jobs = callers.enumerated().map { ("\($0.offset)", caller: $0.element, cost: 1_000, count: 80) }
+            let order = Self.order(&queue, jobs + [other]).prefix(count)
+            return (0..<callers.count).map { place in order.count { $0 == "\(place)" } }
         }
-        let order = await work.order.dropFirst(100)
-        #expect((12...20).contains(order.prefix(40).count { $0 == "busy" }), "\(order)")
+        #expect(counts([Self.caller(1, network: "a"), Self.caller(2, network: "a")], first: 40) == [10, 10])
+        // A principal has one share, with its jobs in the order of their numbers.
+        let principal = (1...2).map { Self.caller($0, network: "a", principal: "p") }
+        #expect(counts(principal + [Self.caller(3, network: "a")], first: 40) == [10, 0, 10])
+        // Loopback callers.
+        #expect(counts([Self.caller(1), Self.caller(2)], first: 39) == [13, 13])
+    }
+
+    @Test("cost counts, not jobs: a caller with cheap jobs has more of them")
+    func costs() {
+        var queue = Queue()
+        let order = Self.order(
+            &queue, [("long", Self.caller(1), 4_000, 50), ("short", Self.caller(2), 1_000, 50)])
+        #expect((38...42).contains(order.prefix(50).count { $0 == "short" }))
+    }
+
+    @Test("cost while no others waited counts little, and an idle caller saves none up")
+    func idle() {
+        var queue = Queue()
+        let (busy, new) = (Self.caller(1), Self.caller(2))
+        for _ in 0..<100 { queue.charge(2_000_000, to: busy) }
+        #expect(queue.mustWait(busy) && !queue.mustWait(new))
+        let order = Self.order(&queue, [("busy", busy, 2_000_000, 50), ("new", new, 2_000_000, 50)])
+        #expect((16...18).contains(order.prefix(40).count { $0 == "busy" }), "\(order)")
+        // The estimate of a job is returned.
+        queue.insert("a", number: 1, of: new)
+        _ = queue.removeFirst(charging: 500)
+        queue.charge(-500, to: new)
+        #expect(!queue.mustWait(new))
+    }
+
+    @Test("a job that continues is before later ones of its caller")
+    func numbers() {
+        var queue = Queue()
+        for number in [3, 5, 1, 4, 2] { queue.insert("\(number)", number: UInt64(number), of: Self.caller(1)) }
+        #expect((0..<5).map { _ in queue.removeFirst() } == ["1", "2", "3", "4", "5"])
+    }
+
+    @Test("callers without jobs are forgotten when there are many", arguments: [1, 20_000_000])
+    func forgotten(cost: Int) {
+        var queue = Queue()
+        queue.insert("waiting", number: 0, of: Self.caller(-1))
+        for number in 0..<5_000 {
+            queue.charge(cost + number, to: Self.caller(number, network: "\(number % 3 == 0 ? 0 : number)"))
+            queue.charge(cost, to: Self.caller(number))
+        }
+        #expect(queue.groupCount <= 2_050 && queue.removeFirst() == "waiting")
+        for number in 0..<5_000 { queue.charge(cost + number, to: Self.caller(number)) }
+        #expect(queue.groupCount <= 2_050)
+    }
+
+    @Test(
+        "a caller with 60 calls to 60 collections has as many slices as one with a single call",
+        arguments: [true, false])
+    func collections(reads: Bool) async throws {
+        var limits = CollectionLimits()
+        limits.writes = RateLimit(callsPerSecond: 10_000, burst: 10_000)
+        try await CollectionTestEnvironment.run(
+            rules: ClosureRules { _, _, _ in }, limits: limits, reactors: 1
+        ) { environment in
+            let (ada, bob) = (environment.guest("ada"), environment.guest("bob"))
+            try await ada.client.connect()
+            try await bob.client.connect()
+            let many = 60
+            let fields = JSONObject((0..<2_000).map { (key: "k\(10_000 + $0)", value: .integer(1)) })
+            // Each call takes several slices.
+            let query = CollectionQuery(where: (0..<20).map { .notEqual("k\(10_000 + $0)", .integer(2)) })
+            let updates = (0..<40).map { DocumentWrite(.update(id: "0", fields: ["n": .integer(Int64($0))])) }
+            for number in 0...many {
+                let adds = (0..<4).map { DocumentCommand.add(DocumentID("\($0)"), fields) }
+                _ = try await bob.collection("c\(number)").commit(adds, from: "0123456789abcdef")
+            }
+            func call(_ guest: CollectionTestClient, _ number: Int) async throws {
+                let collection = try guest.collection("c\(number)")
+                guard reads else {
+                    let mutation = DocumentMutation(number: 100 + number, writes: updates)
+                    let outcomes = try await collection.commit([mutation], from: "fedcba9876543210")
+                    #expect(outcomes.map(\.error) == [nil])
+                    return
+                }
+                _ = try await collection.get(query)
+            }
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                for number in 0..<many {
+                    group.addTask {
+                        try await call(ada, number)
+                        return false
+                    }
+                }
+                // Some of them have begun.
+                while try await bob.collection("none").get(CollectionQuery(limit: 1)).documents.count > 0 {}
+                group.addTask {
+                    try await call(bob, many)
+                    return true
+                }
+                var before = 0
+                for try await isOther in group {
+                    if isOther { break }
+                    before += 1
+                }
+                #expect(before < many / 3, "\(before)")
+                try await group.waitForAll()
+            }
+        }
     }
 }

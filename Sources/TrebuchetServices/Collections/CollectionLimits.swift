@@ -83,6 +83,8 @@ public struct CollectionLimits: Sendable {
     /// The maximum number of writes in a call, and of recorded writes for each client.
     static let mutationsPerCall = 32
     static let maximumNameLength = 128
+    /// The maximum size of the recorded writes of one collection in bytes.
+    static let outcomeBytes = 32 << 20
 
     /// Creates limits with the default values.
     public init() {}

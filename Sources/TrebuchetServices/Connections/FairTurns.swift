@@ -1,88 +1,127 @@
-/// Shares the time of an actor between scopes whose calls take many turns: the scope that has used the least time gets the next
-/// turn, however many calls it has. A scope that was idle begins with the time of the others.
+internal import Platform
+internal import Trebuchet
+internal import TrebuchetActors
+internal import Transports
+
+/// Shares the time of one reactor between callers whose work takes many slices, fairly by the time that they use, however many
+/// calls and actors a caller uses.
 ///
-/// One call has the turns until it waits for the next one or ends. The others wait here and not in the queue of the actor, so
-/// that calls which take no turns wait for one turn at most. The calls of a scope end in the order in which they began.
+/// A turn of the reactor spends about one time slice on this work. The rest waits here and not in the queue of the reactor, so
+/// calls that take no slices wait for one slice at most.
 ///
-/// It is used in the isolation of its actor only.
-final class FairTurns<Scope: Hashable & Sendable> {
-    private struct Usage {
-        var waiting: [CheckedContinuation<Void, Never>] = []
-        /// Nanoseconds, counted from the time of the scope that had used the least.
-        var time: UInt64
+/// `@unchecked Sendable`: accessed only on its reactor.
+final class FairTurns: EndOfTurnTask, @unchecked Sendable {
+    private typealias Queue = FairQueue<CallerConnection, CallerHost, CheckedContinuation<Void, Never>>
+
+    /// The work of one call in slices.
+    struct Work {
+        /// The caller; nil for the server.
+        let connection: CallerConnection?
+        /// The place in the order of the caller's work; nil before the first slice.
+        fileprivate var number: UInt64?
+        /// True when the estimated time of its slice was counted.
+        fileprivate var isEstimated = false
+
+        init(_ connection: CallerConnection?) { self.connection = connection }
     }
 
-    /// The maximum time in nanoseconds that a scope owes for turns without other waiting scopes.
-    private static var maximumDebt: UInt64 { 10_000_000 }
-    /// Above this number of scopes, those that do not wait are forgotten.
-    private static var maximumIdleScopes: Int { 1_024 }
+    /// The maximum number of calls that are resumed for one turn.
+    private static let maximumResumed: UInt64 = 8
+    /// The time in nanoseconds that counts for a resumed call until its slice ends.
+    private static let estimate = Int(ScanSlice.duration / maximumResumed)
+    /// A first slice of this time in nanoseconds does not count; the second one for each write or change.
+    private static let (freeTime, freeTimeOfItem): (UInt64, UInt64) = (50_000, 25_000)
 
-    private var scopes: [Scope: Usage] = [:]
-    private var isTaken = false
-    /// The time of the scope with the last turn, when that began.
-    private var least: UInt64 = 0
+    private let reactor: any EventLoop
+    private var queue = Queue()
+    private var lastNumber: UInt64 = 0
+    /// The time that slices have used in this turn, in nanoseconds.
+    private var used: UInt64 = 0
+    /// True when a resumed call has had a slice in this turn.
+    private var hasResumed = false
+    /// The number of resumed calls whose slice has not begun.
+    private var resumed = 0
+    /// The average time of a slice in nanoseconds.
+    private var average = ScanSlice.duration
+    private var isRegistered = false
+    /// The number of slices whose time was counted; for tests.
+    private(set) var sliceCount = 0
 
-    /// Returns when the scope has a turn; ``yield(_:after:isolation:)`` or ``end(_:after:)`` must follow in the same turn of the
-    /// actor.
-    func begin(_ scope: Scope, isolation: isolated (any Actor)? = #isolation) async {
-        guard isTaken else {
-            isTaken = true
-            return
+    init(_ reactor: any EventLoop) { self.reactor = reactor }
+
+    /// Returns the turns of each reactor of a system.
+    static func ofReactors(_ system: TrebuchetActorSystem) -> [ObjectIdentifier: FairTurns] {
+        let all = system.shards.map { (ObjectIdentifier($0.reactor), FairTurns($0.reactor)) }
+        return Dictionary(all) { $1 }
+    }
+
+    /// Returns whether the first slice of a caller's work may begin at once.
+    func mayBegin(_ connection: CallerConnection?) -> Bool {
+        guard used < ScanSlice.duration else { return false }
+        return queue.isEmpty && resumed == 0 || !queue.mustWait(Self.caller(connection))
+    }
+
+    /// Returns when the work may use a time slice: at once for the first one if possible.
+    func waitForSlice(_ work: inout Work, isolation: isolated (any Actor)? = #isolation) async {
+        let isFirst = work.number == nil
+        if isFirst {
+            lastNumber += 1
+            work.number = lastNumber
+            if mayBegin(work.connection) { return }
         }
-        let time = max(scopes[scope]?.time ?? 0, least)
-        await withCheckedContinuation {
-            scopes[scope, default: Usage(time: time)].waiting.append($0)
-            scopes[scope]?.time = time
+        let (caller, number) = (Self.caller(work.connection), work.number ?? 0)
+        while true {
+            await withCheckedContinuation {
+                queue.insert($0, number: number, of: caller)
+                register()
+            }
+            resumed -= 1
+            // Others may wait, even if this call uses no time.
+            register()
+            guard hasResumed, used >= ScanSlice.duration else { break }
+            queue.charge(-Self.estimate, to: caller)
         }
+        (hasResumed, work.isEstimated) = (true, true)
     }
 
-    /// Ends a turn, and returns when the call has the next one.
-    func yield(_ scope: Scope, after nanoseconds: UInt64, isolation: isolated (any Actor)? = #isolation) async {
-        charge(scope, nanoseconds)
-        // The turn stays taken meanwhile. The other calls of the scope wait until this one ends: what it has built takes memory.
-        guard let next = nextScope(excluding: scope), next != scope else { return await Task.yield() }
-        await withCheckedContinuation {
-            scopes[scope]?.waiting.insert($0, at: 0)
-            resumeCall(of: next)
-        }
+    /// Counts the time of a slice.
+    func charge(_ nanoseconds: UInt64, to work: inout Work) {
+        sliceCount += 1
+        used += nanoseconds
+        average = (7 * average + nanoseconds) / 8
+        register()
+        let estimate = work.isEstimated ? Self.estimate : 0
+        work.isEstimated = false
+        queue.charge(Int(nanoseconds) - estimate, to: Self.caller(work.connection))
     }
 
-    /// Ends the last turn of a call, and gives the next one to a waiting call.
-    func end(_ scope: Scope, after nanoseconds: UInt64) {
-        charge(scope, nanoseconds)
-        guard let next = nextScope() else {
-            isTaken = false
-            let time = scopes[scope]?.time ?? 0
-            least = max(least, time - min(time, Self.maximumDebt))
-            scopes = scopes.filter { $0.value.time > least }
-            return
-        }
-        resumeCall(of: next)
-    }
-
-    private func charge(_ scope: Scope, _ nanoseconds: UInt64) {
-        let time = max(scopes[scope]?.time ?? 0, least) + nanoseconds
-        scopes[scope, default: Usage(time: time)].time = time
-    }
-
-    /// Returns the scope that has used the least time; nil when none waits.
+    /// Counts the time of a first slice that began at once, unless its items explain it.
     ///
-    /// - Parameter own: a scope that counts as waiting.
-    private func nextScope(excluding own: Scope? = nil) -> Scope? {
-        var next: (scope: Scope, time: UInt64)?
-        for (scope, usage) in scopes
-        where (!usage.waiting.isEmpty || scope == own) && usage.time < next?.time ?? .max {
-            next = (scope, usage.time)
-        }
-        guard let next else { return nil }
-        least = max(least, next.time)
-        return next.scope
+    /// - Parameter items: the number of writes or changes.
+    func chargeFirst(_ nanoseconds: UInt64, to work: inout Work, items: Int) {
+        if nanoseconds > Self.freeTime + Self.freeTimeOfItem * UInt64(items) { charge(nanoseconds, to: &work) }
     }
 
-    private func resumeCall(of scope: Scope) {
-        if scopes.count > Self.maximumIdleScopes {
-            scopes = scopes.filter { !$0.value.waiting.isEmpty }
+    private static func caller(_ connection: CallerConnection?) -> Queue.Caller {
+        let member = connection.map { connection in
+            connection.principal.map { Queue.Member.principal(ByteText($0.id)) } ?? .connection(connection)
         }
-        scopes[scope]?.waiting.removeFirst().resume()
+        return Queue.Caller(network: connection?.host?.network, member: member)
+    }
+
+    private func register() {
+        guard !isRegistered else { return }
+        isRegistered = true
+        reactor.atEndOfTurn(self)
+    }
+
+    /// Resumes the next calls, as many as have probably time in the next turn.
+    func endOfTurn() {
+        (isRegistered, used, hasResumed) = (false, 0, false)
+        let most = min(max(1, ScanSlice.duration / max(1, average)), Self.maximumResumed)
+        while resumed < most, let next = queue.removeFirst(charging: Self.estimate) {
+            resumed += 1
+            next.resume()
+        }
     }
 }

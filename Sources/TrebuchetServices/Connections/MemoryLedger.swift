@@ -8,6 +8,11 @@ struct MemoryLimits {
     var perConnection: Int
     var perPrincipal: Int
     var perHost: Int
+    /// The bytes that a host may use when others have used all but a quarter of the total. 0 reserves nothing.
+    var guaranteed = 0
+
+    /// The bytes that only hosts within their guaranteed bytes, and loopback callers, may use.
+    var reserve: Int { guaranteed > 0 ? total / 4 : 0 }
 }
 
 /// An error of a service with stored bytes.
@@ -98,7 +103,13 @@ final class MemoryLedger<Client: StoredByteCounter, Failure: MemoryLimitError>: 
             server.adjustUsage(by: growth)
             return nil
         }
-        guard usage.total + new.bytes <= limits.total else { return Failure.serverTooLarge(limit: limits.total) }
+        var most = limits.total
+        if let host = new.holder.host,
+            usage.holders.most(of: QuotaHolder(principal: nil, host: host)) + new.bytes > limits.guaranteed
+        {
+            most -= limits.reserve
+        }
+        guard usage.total + new.bytes <= most else { return Failure.serverTooLarge(limit: limits.total) }
         return server.reserve(growth) ? nil : Failure.serverTooLarge(limit: server.limit)
     }
 

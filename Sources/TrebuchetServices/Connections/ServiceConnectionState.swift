@@ -35,9 +35,6 @@ final class ServiceConnectionState<Followed: AnyObject & Sendable, Rate: Hashabl
         self.maximumUses = maximumUses
     }
 
-    /// The scope whose time its calls use: its host, or a loopback connection.
-    var scope: CallerScope { host.map { .host($0) } ?? .connection(connection) }
-
     /// The principal and host whose quotas the connection uses.
     var holder: QuotaHolder { QuotaHolder(principal: connection.principal?.id, host: host) }
 
@@ -92,12 +89,6 @@ final class ServiceConnectionState<Followed: AnyObject & Sendable, Rate: Hashabl
 
     /// The registered actors that still exist.
     var registeredActors: [Followed] { usage.withLock { $0.registeredActors.values.compactMap(\.actor) } }
-}
-
-/// A scope with which calls share time.
-enum CallerScope: Hashable, Sendable {
-    case host(CallerHost)
-    case connection(CallerConnection)
 }
 
 extension ServiceConnectionState: Hashable {

@@ -113,6 +113,25 @@ enum CanonicalJSON {
         return nil
     }
 
+    /// Calls `body` with each element of an array, from an index on, until it returns false.
+    ///
+    /// - Parameter start: 1, or the result of an earlier call.
+    /// - Returns: the index of the rest; nil when `body` was true for all elements.
+    static func elements(
+        of array: UnsafeRawBufferPointer, from start: Int, _ body: (UnsafeRawBufferPointer) -> Bool
+    ) -> Int? {
+        var at = start
+        while array[at] != UInt8(ascii: "]") {
+            if array[at] == UInt8(ascii: ",") { at += 1 }
+            var scan = Scan()
+            let end = scan.end(ofValueAt: at, array)
+            let element = UnsafeRawBufferPointer(rebasing: array[at..<end])
+            at = end
+            if !body(element) { return at }
+        }
+        return nil
+    }
+
     /// Calls `body` with the name and value of each member of an object until it returns a result other than nil, and returns
     /// that.
     static func firstMember<Result>(

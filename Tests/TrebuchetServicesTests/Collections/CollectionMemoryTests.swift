@@ -1,4 +1,5 @@
 import Bytes
+import Platform
 import TestSupport
 import Testing
 import Trebuchet
@@ -26,7 +27,7 @@ import Trebuchet
     func documents() throws {
         let server = MemoryBudget(limit: 100 << 20)
         var limits = Self.limits(total: 3 << 20, perHost: 2 << 20)
-        (limits.collectionBytes, limits.documentsPerCollection) = (1 << 20, 0)
+        (limits.collectionBytes, limits.documentsPerCollection, limits.deduplicatedClients) = (1 << 20, 0, 0)
         let ledger = CollectionMemoryLedger(limits.memory(serverBytes: server.limit), in: server)
         let first = CollectionMemory(ledger, loadedBy: Self.host)
         try first.load(Self.usage(1 << 20))
@@ -65,8 +66,10 @@ import Trebuchet
         ])
     func oneCollection(bytes: Int, documents: Int, perHost: Int) {
         var limits = CollectionLimits()
-        (limits.collectionBytes, limits.documentsPerCollection) = (bytes, documents)
+        (limits.collectionBytes, limits.documentsPerCollection, limits.deduplicatedClients) = (bytes, documents, 0)
         #expect(limits.memory(serverBytes: 10 << 30).perHost == perHost)
+        limits.deduplicatedClients = .max
+        #expect(limits.memory(serverBytes: 10 << 30).perHost >= perHost)
     }
 
     @Test("unused collections are unloaded when the documents of all have too many bytes, and no document is lost")
@@ -109,6 +112,9 @@ import Trebuchet
                 }
             }
             #expect((6...8).contains(written), "\(written)")
+            // A repeated mutation has its recorded outcome.
+            let repeated = DocumentMutation(number: written, command: .add(DocumentID("\(written - 1)"), ["t": text]))
+            #expect(try await collection.commit([repeated], from: Self.client).map(\.error) == [nil])
             for number in 0..<3 {
                 let delete = DocumentMutation(number: number + 20, command: .delete(id: DocumentID("\(number)")))
                 #expect(try await collection.commit([delete], from: Self.client).map(\.error) == [nil])
@@ -116,6 +122,97 @@ import Trebuchet
             let add = DocumentMutation(number: 30, command: .add("new", ["t": text]))
             #expect(try await collection.commit([add], from: Self.client).map(\.error) == [nil])
         }
+    }
+
+    @Test("a write that has waited for memory for 30 s fails with the limit, and those behind it wait")
+    func waiting() async throws {
+        let time = ManualTime(1_000_000)
+        try await CollectionTestEnvironment.run(limits: Self.limits(total: 400_000), clock: time.clock) { environment in
+            let guest = environment.guest("ada")
+            try await guest.client.connect()
+            let collection = try guest.collection()
+            let text = JSONValue.string(String(repeating: "x", count: 60_000))
+            func add(_ numbers: ClosedRange<Int>) -> [DocumentMutation] {
+                numbers.map { DocumentMutation(number: $0, command: .add(DocumentID("\($0)"), ["t": text])) }
+            }
+            // All of one call, so that they are above the limit.
+            for call in [1...4, 5...8] { _ = try await collection.commit(add(call), from: Self.client) }
+            let limited = CollectionError.rateLimited(retryAfterMilliseconds: 1_000)
+            await #expect(throws: limited) { try await collection.commit(add(9...10), from: Self.client) }
+            time.move(to: 1_029_999)
+            await #expect(throws: limited) { try await collection.commit(add(9...10), from: Self.client) }
+            time.move(to: 1_030_000)
+            let outcomes = try await collection.commit(add(9...11), from: Self.client)
+            let full = CollectionError.serverTooLarge(limit: 400_000)
+            #expect(outcomes.map(\.error) == [full, full])
+            await #expect(throws: limited) { try await collection.commit(add(11...11), from: Self.client) }
+        }
+    }
+
+    @Test("waits are measured for a bounded number of clients, and for all together above it")
+    func waits() {
+        let ledger = CollectionMemoryLedger(
+            Self.limits().memory(serverBytes: 1 << 30), in: MemoryBudget(limit: 1 << 30))
+        let memory = CollectionMemory(ledger, loadedBy: nil)
+        for number in 0..<1_024 { #expect(!memory.hasWaited(ByteText("\(number)"), 1, through: 3, at: number)) }
+        #expect(
+            !memory.hasWaited(ByteText("7"), 3, through: 3, at: 30_006)
+                && memory.hasWaited(ByteText("7"), 3, through: 3, at: 30_007))
+        #expect(
+            !memory.hasWaited(ByteText("7"), 4, through: 5, at: 30_007)
+                && !memory.hasWaited(ByteText("7"), 5, through: 5, at: 60_006))
+        #expect(
+            !memory.hasWaited(ByteText("new"), 1, through: 1, at: 29_999)
+                && memory.hasWaited(ByteText("new"), 1, through: 1, at: 30_000))
+        memory.update(Self.usage(1 << 20))
+        #expect(!memory.hasWaited(ByteText("new"), 1, through: 1, at: 30_000))
+    }
+
+    @Test("recorded outcomes count for the collection, also those of mutations without effect, until it is unloaded")
+    func outcomes() async throws {
+        try await CollectionTestEnvironment.run { environment in
+            let guest = environment.guest("ada")
+            try await guest.client.connect()
+            let collection = try guest.collection()
+            _ = try await collection.commit([.add("a")], from: Self.client)
+            for number in 0..<400 {
+                let delete = DocumentMutation(number: 1, command: .delete(id: "none"))
+                let outcomes = try await collection.commit([delete], from: "0123456789abcdef\(number)")
+                #expect(outcomes.map(\.error) == [nil])
+            }
+            let memory = environment.host.memory
+            #expect(memory.totalBytes >= 64 << 10)
+            _ = try await collection.commit([.delete(id: "a")], from: Self.client, at: 2)
+            #expect(await eventually { memory.totalBytes == 0 })
+        }
+    }
+
+    @Test("each host has guaranteed memory while others have used up the rest")
+    func guaranteed() throws {
+        let server = MemoryBudget(limit: 1 << 30)
+        let ledger = CollectionMemoryLedger(Self.limits(total: 256 << 20).memory(serverBytes: 1 << 30), in: server)
+        let full = CollectionError.serverTooLarge(limit: 256 << 20)
+        func charge(_ bytes: Int, _ host: CallerHost?) -> CollectionMemoryLedger.Charge {
+            CollectionMemoryLedger.Charge(bytes: bytes, holder: QuotaHolder(principal: nil, host: host), client: nil)
+        }
+        for number in 0..<3 {
+            try ledger.replace([], with: charge(64 << 20, CallerHost(address: "198.51.100.\(number)")))
+        }
+        let large = charge(2 << 20, Self.other)
+        #expect(throws: full) { try ledger.replace([], with: large) }
+        // 64 hosts have 1 MiB each.
+        for number in 0..<64 {
+            let small = charge(1 << 20, CallerHost(address: "192.0.2.\(number)"))
+            try ledger.replace([], with: charge(1 << 19, CallerHost(address: "192.0.2.\(number)")))
+            #expect(throws: full) { try ledger.replace([], with: small) }
+            try ledger.replace([charge(1 << 19, small.holder.host)], with: small)
+        }
+        #expect(ledger.totalBytes == 256 << 20)
+        #expect(throws: full) { try ledger.replace([], with: charge(1, CallerHost(address: "192.0.2.99"))) }
+        // Released memory of others is not for a host above its guaranteed bytes.
+        ledger.release([charge(1 << 20, Self.host)])
+        #expect(throws: full) { try ledger.replace([], with: large) }
+        try ledger.replace([], with: charge(1 << 20, nil))
     }
 
     @Test("open queries count for their connection by their conditions and results, until they are closed")

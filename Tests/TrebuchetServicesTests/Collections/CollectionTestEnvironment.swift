@@ -151,3 +151,12 @@ extension DocumentCollection {
             commands.enumerated().map { DocumentMutation(number: first + $0, command: $1) }, from: client)
     }
 }
+
+extension MatchLists {
+    /// Builds the index of a field for a list; returns true when nothing is left to do.
+    mutating func prepare(
+        _ key: MatchList.Key, mayRead: @escaping @Sendable (Document) -> Bool, _ slice: inout ScanSlice
+    ) -> Bool {
+        index(for: key).map { continueIndexing($0, mayRead: mayRead, &slice) } ?? true
+    }
+}

@@ -228,7 +228,7 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
         }
     }
 
-    /// A store that can delay the loading of the collection `people`.
+    /// A store that can delay the loading of collections whose names begin with `people`.
     final class SlowStore: StateStore {
         private let memory = MemoryStore()
         private let state = Mutex((isOpen: true, waiting: [CheckedContinuation<Void, Never>]()))
@@ -254,7 +254,7 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
             try await memory.list(namespace, prefix: prefix, after: after, limit: limit)
         }
         func readLog(_ key: StateKey) async throws(StateStoreError) -> StoredLog? {
-            if key.namespace == "collection.people" {
+            if key.namespace.hasPrefix("collection.people") {
                 await withCheckedContinuation { continuation in
                     let isOpen = state.withLock { state in
                         if !state.isOpen { state.waiting.append(continuation) }
@@ -268,7 +268,7 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
         func write(_ writes: [StateWrite]) async throws(StateStoreError) { try await memory.write(writes) }
     }
 
-    @Test("a commit that arrives while another checks another collection waits for it")
+    @Test("while a commit loads the collections of its links, only later commits of its connection wait for it")
     func order() async throws {
         let store = SlowStore()
         try await CollectionTestEnvironment.run(store: store) { environment in
@@ -276,7 +276,7 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
             _ = try await people.commit([.add("ada")], from: Self.secret)
         }
         try await CollectionTestEnvironment.run(store: store) { environment in
-            let guest = try await connected(environment)
+            let (guest, other) = (try await connected(environment), try await connected(environment))
             let todos = try guest.collection("todos")
             _ = try await todos.commit([.add("1")], from: Self.secret)
             store.close()
@@ -291,9 +291,46 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
                 await Task.yield()
                 _ = try await todos.open(.all)
             }
+            let third = try await other.collection("todos").commit([.add("2")], from: "fedcba9876543210")
+            #expect(third.map(\.error) == [nil] && store.waitingCount == 1)
             store.open()
             #expect(try await first.value.map(\.error) == [nil, nil])
             #expect(try await second.value.map(\.error) == [nil])
+        }
+    }
+
+    @Test(
+        "the collections of links are loaded eight at once, and the documents are checked again in the turn of the commit"
+    )
+    func links() async throws {
+        let store = SlowStore()
+        try await CollectionTestEnvironment.run(store: store) { environment in
+            let guest = try await connected(environment)
+            let (todos, people) = (try guest.collection("todos"), try guest.collection("people"))
+            _ = try await todos.commit([.add("1")], from: Self.secret)
+            _ = try await people.commit([.add("ada"), .add("bob")], from: Self.secret)
+            func link(_ id: String, _ collection: String) -> DocumentWrite {
+                DocumentWrite(.link(id: "1", field: "who", target: .string(id), in: collection))
+            }
+            store.close()
+            let invented = DocumentMutation(number: 2, writes: (0..<20).map { link("ada", "people\($0)") })
+            let first = Task { try await todos.commit([invented], from: Self.secret) }
+            #expect(await eventually { store.waitingCount == 8 })
+            store.open()
+            let missing = CollectionError.linkTargetMissing(id: "ada", collection: "people0")
+            #expect(try await first.value.map(\.error) == [missing])
+            // A commit that waits for the turn.
+            let local = try #require(environment.host.live.first { $0.name == "todos" }?.part)
+            await local.whenLocal { $0.commits.take() }
+            let both = (0..<2).map {
+                DocumentMutation(number: 3 + $0, writes: [link($0 == 0 ? "ada" : "bob", "people")])
+            }
+            let second = Task { try await todos.commit(both, from: Self.secret) }
+            while await local.whenLocal({ $0.commits.waitingCount }) != 1 { await Task.yield() }
+            _ = try await people.commit([.delete(id: "ada")], from: Self.secret, at: 3)
+            await local.whenLocal { $0.commits.end() }
+            let gone = CollectionError.linkTargetMissing(id: "ada", collection: "people")
+            #expect(try await second.value.map(\.error) == [gone, nil])
         }
     }
 

@@ -4,12 +4,11 @@ struct ConditionOperand: Sendable {
     private let kind: JSONOrder.Kind
     /// Whether no number of it may have another text.
     private let isExact: Bool
-    /// The one representation of all values that are equal to it.
-    let identity: JSONValue
+    let hash: Int
 
     init(_ value: JSONValue) {
-        identity = JSONOrder.identity(value)
         text = value.json
+        hash = text.withUnsafeBytes { ValueHash.of($0) }
         kind = JSONOrder.kind(value)
         isExact = text.withUnsafeBytes { text in
             var scan = CanonicalJSON.Scan()

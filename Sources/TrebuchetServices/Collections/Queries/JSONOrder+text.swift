@@ -62,6 +62,20 @@ extension JSONOrder {
         }
     }
 
+    /// Returns the part of a number or string that counts for the sort position, as ``placing(_:)``; nil for other values.
+    static func placing(text: UnsafeRawBufferPointer?) -> JSONValue? {
+        guard let text else { return nil }
+        switch kind(text) {
+        case .number: return JSONValue(canonical: text)
+        case .text:
+            let inside = CanonicalJSON.inside(text)
+            let isLong = inside.count > maximumTextLength
+            let start = isLong ? CanonicalJSON.prefix(inside, decodedBytes: maximumTextLength) : inside
+            return .string(CanonicalJSON.string(start))
+        case .null, .bool, .array, .object: return nil
+        }
+    }
+
     private static func compareKinds(_ one: Kind, _ other: Kind) -> Int {
         one.rawValue - other.rawValue
     }

@@ -63,18 +63,20 @@ public struct QueryCondition: Sendable {
     public static func any(of conditions: [QueryCondition]) -> Self { Self(.any(conditions.map { [$0] })) }
 
     func matches(_ document: Document) -> Bool {
-        var elements = ArrayElements()
-        return matches(document, &elements)
+        var (elements, slice) = (ArrayElements(), ScanSlice.unlimited)
+        guard case .any(let groups) = kind else { return matches(document, &elements, &slice) ?? false }
+        return groups.contains { group in group.allSatisfy { $0.matches(document, &elements, &slice) ?? false } }
     }
 
+    /// Evaluates a condition without groups. Returns nil when the time is up and the call must be repeated.
+    ///
     /// - Parameter elements: the cache for the same document.
-    func matches(_ document: Document, _ elements: inout ArrayElements) -> Bool {
+    func matches(_ document: Document, _ elements: inout ArrayElements, _ slice: inout ScanSlice) -> Bool? {
         switch kind {
-        case .any(let groups):
-            for group in groups where group.allSatisfy({ $0.matches(document, &elements) }) { return true }
-            return false
+        // See `ConditionEvaluation`.
+        case .any: return false
         case .field(let field, .contains, _):
-            return elements.contain(operands[0], in: field, of: document)
+            return elements.contain(operands[0], in: field, of: document, &slice)
         case .field(let field, let comparison, _):
             let isExact = !document.fields.hasWideNumbers
             return field.withText(in: document) { compare($0, comparison, isExact: isExact) }

@@ -17,7 +17,7 @@ struct ClientMutationLog: Sendable {
     }
 
     /// The maximum size of all recorded outcomes in bytes.
-    static let maximumBytes = 32 << 20
+    static let maximumBytes = CollectionLimits.outcomeBytes
     /// The size of a client without outcomes in bytes.
     private static let clientOverhead = 256
     /// The divisor of the share of one scope, which evicts its own clients when they exceed it.

@@ -6,6 +6,8 @@ internal import TrebuchetActors
 extension CollectionHost {
     /// The number of documents that are deleted in one turn.
     private static let removedAtOnce = 500
+    /// The number of collections that are read at once for links.
+    private static let readAtOnce = 8
 
     /// Returns collections that have documents, sorted by the bytes of their names. When the store cannot list its contents,
     /// only active collections are returned.
@@ -98,30 +100,72 @@ extension CollectionHost {
         }
     }
 
-    /// Returns documents as they are in the store; their collections are loaded for it.
+    /// Returns the beginning of the names of a collection's views. It contains the collection's name, so that views are in the
+    /// same slot.
+    func viewPrefix(_ collection: String) -> String { "\(CollectionView.prefix){\(Self.name)/\(collection)}/" }
+
+    /// Returns documents as they are in the store; their collections are loaded for it, several at once.
     func documents(_ targets: Set<LinkTarget>) async throws(CollectionError) -> [LinkTarget: Document] {
-        var found: [LinkTarget: Document] = [:]
-        for (name, targets) in Dictionary(grouping: targets, by: \.collection) where CollectionLimits.isName(name) {
-            do {
-                let ids = targets.map(\.id)
-                let actor = "\(Self.name)/\(name)"
-                let documents =
-                    if let remoteDocuments, server?.owns(actor) == false {
-                        try await remoteDocuments.documents(ids, of: name, actor: actor)
-                    } else {
-                        try await withCollection(name) { try $0.documents(ids) }
+        var waiting = Dictionary(grouping: targets, by: \.collection).filter { CollectionLimits.isName($0.key) }
+        let result = await withTaskGroup(of: Result<[LinkTarget: Document], CollectionError>.self) { group in
+            var (found, running): ([LinkTarget: Document], Int) = ([:], 0)
+            while true {
+                while running < Self.readAtOnce, let (name, targets) = waiting.popFirst() {
+                    running += 1
+                    group.addTask {
+                        do throws(CollectionError) {
+                            return .success(try await self.documents(targets, of: name))
+                        } catch {
+                            return .failure(error)
+                        }
                     }
-                for target in targets { found[target] = documents[target.id] }
-            } catch let error as CollectionError {
-                throw error
-            } catch  where Self.isOfOwnership(error) {
-                // Nothing was executed, and the client repeats the call.
-                throw .closed
-            } catch {
-                throw .storeFailed("reading the link target failed: \(error)")
+                }
+                guard let part = await group.next() else { return Result<_, CollectionError>.success(found) }
+                running -= 1
+                switch part {
+                case .success(let documents): found.merge(documents) { $1 }
+                case .failure: return part
+                }
             }
         }
-        return found
+        return try result.get()
+    }
+
+    /// Returns documents again when their collections are in memory, and the others as they were.
+    func documentsInMemory(
+        _ found: [LinkTarget: Document]
+    ) async throws(CollectionError) -> [LinkTarget: Document] {
+        let loaded = found.keys.filter { collections[$0.collection] != nil }
+        guard !loaded.isEmpty else { return found }
+        let current = try await documents(Set(loaded))
+        var documents = found
+        for target in loaded { documents[target] = current[target] }
+        return documents
+    }
+
+    private func documents(
+        _ targets: [LinkTarget], of name: String
+    ) async throws(CollectionError) -> [LinkTarget: Document] {
+        do {
+            let ids = targets.map(\.id)
+            let actor = "\(Self.name)/\(name)"
+            let documents =
+                if let remoteDocuments, server?.owns(actor) == false {
+                    try await remoteDocuments.documents(ids, of: name, actor: actor)
+                } else {
+                    try await withCollection(name) { try $0.documents(ids) }
+                }
+            var found: [LinkTarget: Document] = [:]
+            for target in targets { found[target] = documents[target.id] }
+            return found
+        } catch let error as CollectionError {
+            throw error
+        } catch  where Self.isOfOwnership(error) {
+            // Nothing was executed, and the client repeats the call.
+            throw .closed
+        } catch {
+            throw .storeFailed("reading the link target failed: \(error)")
+        }
     }
 
     /// Returns true for an error of a collection that moves to another node, or whose lease is being renewed.

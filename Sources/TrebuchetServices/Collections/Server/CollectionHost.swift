@@ -55,7 +55,9 @@ public final class CollectionHost: QueryHost, Sendable {
     let log: CollectionLog
     /// Counts the bytes of loaded documents and open queries.
     let memory: CollectionMemoryLedger
-    private let collections: ServiceActors<DocumentCollection>
+    /// The time slices of the reactors.
+    let turns: [ObjectIdentifier: FairTurns]
+    let collections: ServiceActors<DocumentCollection>
     private let callers = ServiceConnections<CollectionConnectionState>()
     private let contents: Mutex<Contents>
 
@@ -74,6 +76,7 @@ public final class CollectionHost: QueryHost, Sendable {
         networkRates = ShardedBuckets(limits.writesPerHost.ofNetwork)
         log = CollectionLog(server)
         collections = ServiceActors(of: Self.name, at: server, limit: limits.collections)
+        turns = FairTurns.ofReactors(server.actorSystem)
         let budget = server.memoryBudget
         memory = CollectionMemoryLedger(limits.memory(serverBytes: budget.limit), in: budget)
         contents = Mutex(
@@ -245,10 +248,10 @@ public final class CollectionHost: QueryHost, Sendable {
     ) async throws(CollectionError) {
         while true {
             do throws(CollectionError) {
-                return try memory.load(table.shares.all)
+                return try memory.load(table.memoryUsage)
             } catch {
                 guard await unloadCollection(for: owner, beyond: error) else {
-                    if memory.loadAlone(table.shares.all) { return }
+                    if memory.loadAlone(table.memoryUsage) { return }
                     log.refusal("to load a collection: \(error)")
                     throw error
                 }
@@ -312,10 +315,6 @@ public final class CollectionHost: QueryHost, Sendable {
     {
         Task { await server?.giveUp([("\(Self.name)/\(name)", collection)] + views) }
     }
-
-    /// Returns the beginning of the names of a collection's views. It contains the collection's name, so that views are in the
-    /// same slot.
-    func viewPrefix(_ collection: String) -> String { "\(CollectionView.prefix){\(Self.name)/\(collection)}/" }
 
     /// Registers a collection with documents as unused.
     ///

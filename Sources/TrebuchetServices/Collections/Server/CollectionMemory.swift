@@ -1,16 +1,25 @@
+internal import Platform
 internal import Trebuchet
 
-/// The counted bytes of the documents of one collection, for the host that has loaded it. Released with it.
+/// The counted bytes of the documents and recorded outcomes of one collection, for the host that has loaded it. Released with it.
 ///
 /// It is used in the isolation of its collection only.
 final class CollectionMemory {
     /// Smaller changes are not counted.
     private static let precision = 64 << 10
+    /// The time in milliseconds that a write waits for memory.
+    private static let maximumWait = 30_000
+    /// The maximum number of clients whose waits are measured one by one.
+    private static let maximumWaits = 1_024
 
     private let ledger: CollectionMemoryLedger
     private var charge: CollectionMemoryLedger.Charge
     /// The limit that the last growth has exceeded. The documents may not grow then.
     private(set) var exceeded: CollectionError?
+    /// The waiting clients, each with the number of its last refused mutation and the time of the first refusal in milliseconds.
+    private var waits: [ByteText: (last: Int, since: Int)] = [:]
+    /// The time of the first refusal of all, since the limit was exceeded.
+    private var firstWait: Int?
 
     init(_ ledger: CollectionMemoryLedger, loadedBy host: CallerHost?) {
         self.ledger = ledger
@@ -46,13 +55,27 @@ final class CollectionMemory {
         if exceeded != nil { release() }
         do throws(CollectionError) {
             try replace(bytes)
-            exceeded = nil
+            (exceeded, waits, firstWait) = (nil, [:], nil)
         } catch {
             release()
             charge = charged(bytes)
             ledger.add(charge)
             exceeded = error
         }
+    }
+
+    /// Returns whether a mutation that the limit refuses has waited for 30 s.
+    ///
+    /// - Parameters:
+    ///   - last: the number of the last mutation in the call.
+    ///   - now: milliseconds since 1970.
+    func hasWaited(_ client: ByteText, _ number: Int, through last: Int, at now: Int) -> Bool {
+        let first = firstWait ?? now
+        firstWait = first
+        if let wait = waits[client], number <= wait.last { return now - wait.since >= Self.maximumWait }
+        guard waits.count < Self.maximumWaits || waits[client] != nil else { return now - first >= Self.maximumWait }
+        waits[client] = (last, now)
+        return false
     }
 
     private func replace(_ bytes: Int) throws(CollectionError) {

@@ -7,6 +7,9 @@ final class CommitOrder {
     private(set) var isTaken = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
 
+    /// For tests.
+    var waitingCount: Int { waiting.count }
+
     /// Takes the turn; another commit must not have it.
     func take() {
         assert(!isTaken)

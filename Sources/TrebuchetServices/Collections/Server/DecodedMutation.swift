@@ -14,8 +14,11 @@ enum DecodedMutation {
         return mutation.writes.contains { $0.command.action != .delete }
     }
 
-    var targets: [LinkTarget] {
-        if case .mutation(let mutation) = self { mutation.writes.compactMap(\.command.target) } else { [] }
+    var number: Int {
+        switch self {
+        case .mutation(let mutation): mutation.number
+        case .refused(let outcome): outcome.number
+        }
     }
 }
 

@@ -7,22 +7,25 @@ extension DocumentCollection {
     func execute(
         _ mutations: [EncodedJSON], from client: String, of principal: Principal?, _ caller: CollectionConnectionState
     ) async throws(CollectionError) -> [MutationOutcome] {
-        var hasTurn = false
-        defer { if hasTurn { commits.end() } }
-        let read = try await decode(mutations, of: caller, hasTurn: &hasTurn)
-        if let exceeded = memory.exceeded, read.contains(where: \.mayGrow) {
-            // Documents may be deleted, but not grow. The client repeats the call: its writes are not lost.
-            host.log.refusal(exceeded, of: "a write", in: name, by: caller.connection)
-            throw .rateLimited(retryAfterMilliseconds: 1_000)
+        var commit = CommitProgress(caller.connection, count: mutations.count)
+        defer { end(&commit) }
+        try await begin(&commit)
+        let read = try await decode(mutations, of: caller, &commit)
+        let admitted = try admit(read, from: ByteText(client), caller)
+        let targets = linkTargets(of: admitted, from: ByteText(client))
+        var found: [LinkTarget: Document] = [:]
+        if !targets.isEmpty {
+            // Without the turn, because the collections of the targets may have to be loaded.
+            let host = host
+            try await suspend(&commit) { () async throws(CollectionError) in found = try await host.documents(targets) }
         }
-        let targets = Set(read.lazy.flatMap(\.targets).filter { $0.collection != self.name })
-        if !hasTurn, commits.isTaken || !targets.isEmpty {
-            await commits.waitForTurn()
-            hasTurn = true
+        if commits.isTaken { try await waitForTurn(&commit) }
+        if !found.isEmpty {
+            // They may have changed meanwhile.
+            takeTurn(&commit)
+            found = try await host.documentsInMemory(found)
+            try checkOpen()
         }
-        // Without links to check there is no suspension here, so commits keep the order of their arrival.
-        let found = targets.isEmpty ? [:] : try await host.documents(targets)
-        try checkOpen()
         let (host, name, now, rules) = (host, name, host.clock.now(), host.rules)
         let there = found.filter { target, document in
             !document.isExpired(at: now) && host.may(principal, .read, document, in: target.collection)
@@ -33,11 +36,10 @@ extension DocumentCollection {
             watchForExpiry()
         }
         var outcomes: [MutationOutcome] = []
-        var slice = ScanSlice()
         let failures = self.failures
-        for mutation in read {
-            if table.isBatchFull || !outcomes.isEmpty && slice.isOver {
-                slice = try await pause(caller, hasTurn: &hasTurn, failures: outcomes.isEmpty ? nil : failures)
+        for mutation in admitted {
+            if table.isBatchFull || !outcomes.isEmpty && commit.slice.isOver {
+                try await pause(&commit, failures: outcomes.isEmpty ? nil : failures)
             }
             switch mutation {
             case .mutation(let mutation):
@@ -45,7 +47,7 @@ extension DocumentCollection {
                     mutation, from: ByteText(client), creator: principal?.id, origin: table.origin(of: caller.host))
                 while true {
                     let outcome = table.resume(
-                        &evaluation, &slice, at: now, isThere: { there[$0] != nil },
+                        &evaluation, &commit.slice, at: now, isThere: { there[$0] != nil },
                         check: { change throws(CollectionError) in try rules.validate(principal, change, in: name) }
                     ) { action, document in host.may(principal, action, document, in: name) }
                     if let outcome {
@@ -55,7 +57,7 @@ extension DocumentCollection {
                     }
                     // Documents that expire meanwhile would start it again.
                     isEvaluating = true
-                    slice = try await pause(caller, hasTurn: &hasTurn, failures: outcomes.isEmpty ? nil : failures)
+                    try await pause(&commit, failures: outcomes.isEmpty ? nil : failures)
                 }
             case .refused(let outcome): outcomes.append(outcome)
             }
@@ -66,38 +68,84 @@ extension DocumentCollection {
         return outcomes
     }
 
+    /// Returns the first mutations that may be executed now: all, or while the memory is used up, those that are repeated or only
+    /// delete documents. A mutation that has waited too long for memory fails.
+    private func admit(
+        _ mutations: [DecodedMutation], from client: ByteText, _ caller: CollectionConnectionState
+    ) throws(CollectionError) -> [DecodedMutation] {
+        guard let exceeded = memory.exceeded else { return mutations }
+        let last = mutations.last?.number ?? 0
+        var admitted: [DecodedMutation] = []
+        for decoded in mutations {
+            guard decoded.mayGrow, case .mutation(let mutation) = decoded,
+                table.recordedOutcome(of: mutation, by: client) == nil
+            else {
+                admitted.append(decoded)
+                continue
+            }
+            host.log.refusal(exceeded, of: "a write", in: name, by: caller.connection)
+            guard memory.hasWaited(client, mutation.number, through: last, at: host.clock.now()) else {
+                // The client repeats the call: its writes are not lost.
+                guard !admitted.isEmpty else { throw .rateLimited(retryAfterMilliseconds: 1_000) }
+                return admitted
+            }
+            let outcome = MutationOutcome(number: mutation.number, revision: revision, error: exceeded)
+            admitted.append(.refused(outcome))
+        }
+        return admitted
+    }
+
+    /// The documents of other collections to which new mutations link.
+    private func linkTargets(of mutations: [DecodedMutation], from client: ByteText) -> Set<LinkTarget> {
+        var targets: Set<LinkTarget> = []
+        for case .mutation(let mutation) in mutations {
+            for write in mutation.writes {
+                guard let target = write.command.target, target.collection != name else { continue }
+                if table.recordedOutcome(of: mutation, by: client) != nil { break }
+                targets.insert(target)
+            }
+        }
+        return targets
+    }
+
+    /// Returns when a commit has the turn, after those that wait for it.
+    private func waitForTurn(_ commit: inout CommitProgress) async throws(CollectionError) {
+        var hasTurn = false
+        defer { commit.hasTurn = hasTurn }
+        try await suspend(&commit) {
+            await commits.waitForTurn()
+            hasTurn = true
+        }
+    }
+
+    private func takeTurn(_ commit: inout CommitProgress) {
+        if !commit.hasTurn { commits.take() }
+        commit.hasTurn = true
+    }
+
     /// Suspends a commit between two writes. Other work gets its turn, and commits that arrive meanwhile wait for this one.
     ///
     /// - Parameter failures: the number of failed batches before the first mutation of the commit; nil when none was executed.
-    /// - Returns: the next time slice.
-    private func pause(
-        _ caller: CollectionConnectionState, hasTurn: inout Bool, failures: Int?
-    ) async throws(CollectionError) -> ScanSlice {
-        if !hasTurn { commits.take() }
-        hasTurn = true
-        if table.isBatchFull, !isEvaluating {
-            try await waitUntilWritten(for: caller.connection)
-        } else {
-            await Task.yield()
+    private func pause(_ commit: inout CommitProgress, failures: Int?) async throws(CollectionError) {
+        takeTurn(&commit)
+        let connection = commit.connection
+        try await suspend(&commit) { () async throws(CollectionError) in
+            if table.isBatchFull, !isEvaluating { try await waitUntilWritten(for: connection) }
         }
-        try checkOpen()
         guard failures == nil || failures == self.failures else {
             throw .storeFailed("the preceding write could not be stored")
         }
-        return ScanSlice()
     }
 
-    /// Decodes mutations, a part in each turn.
-    ///
-    /// - Parameter hasTurn: set to true when the commit has the turn, so that later commits wait for it.
-    func decode(
-        _ mutations: [EncodedJSON], of caller: CollectionConnectionState, hasTurn: inout Bool
+    /// Decodes mutations, a part in each time slice. Later commits of the connection wait for it.
+    private func decode(
+        _ mutations: [EncodedJSON], of caller: CollectionConnectionState, _ commit: inout CommitProgress
     ) async throws(CollectionError) -> [DecodedMutation] {
         var decoder = MutationDecoder(mutations, table.limits, at: revision)
         while true {
             let isDone: Bool
             do throws(CollectionError) {
-                isDone = try decoder.resume(ScanSlice()) { writes in
+                isDone = try decoder.resume(commit.slice) { writes in
                     host.consumeWrites(writes, of: caller, to: name, table.limits.writesToCollection)
                 }
             } catch {
@@ -105,12 +153,7 @@ extension DocumentCollection {
                 throw error
             }
             if isDone { return decoder.decoded }
-            if !hasTurn {
-                await commits.waitForTurn()
-                hasTurn = true
-            }
-            await Task.yield()
-            try checkOpen()
+            try await suspend(&commit)
         }
     }
 
@@ -125,38 +168,13 @@ extension DocumentCollection {
         countDocuments()
         startWriting()
         guard isMore else { return watchForExpiry() }
-        guard !isExpiring else { return }
-        isExpiring = true
-        Task { [weak self] in
-            await Task.yield()
-            await self?.whenLocal { collection in
-                collection.isExpiring = false
-                collection.expire()
-            }
-        }
+        expireLater()
     }
 
     /// Removes expired documents from results, independent of the store.
     func applyExpired() {
         queries.recordChanges(table.takeExpired(), revision: revision)
-        beginUpdate()
-    }
-
-    /// Returns when all stored and expired changes are in the results.
-    func updateResults() async {
-        beginUpdate()
-        await updating?.value
-    }
-
-    /// Updates the results for one turn, and in a task if that is not enough. There is one such task, because several of them
-    /// would take several turns of the reactor in a row.
-    private func beginUpdate() {
-        guard updating == nil, !queries.continueShowing() else { return }
-        updating = Task {
-            repeat { await Task.yield() } while !queries.continueShowing()
-            updating = nil
-            closeIfUnused()
-        }
+        beginUpdate(for: nil)
     }
 
     /// Schedules one timer, for the document that expires first.
@@ -171,7 +189,7 @@ extension DocumentCollection {
             await self?.whenLocal { collection in
                 guard collection.alarm == next else { return }
                 collection.alarm = nil
-                collection.expire()
+                if collection.turns.mayBegin(nil) { collection.expire() } else { collection.expireLater() }
             }
         }
     }
@@ -215,7 +233,7 @@ extension DocumentCollection {
                 revision = batch.revision
                 queries.recordChanges(table.endWrite(batch), revision: revision)
                 copyIfSnapshotDue()
-                await updateResults()
+                await updateResults(for: pending.firstConnection)
                 visibleRevision = revision
                 pending.succeed(acknowledgement)
                 last = acknowledgement

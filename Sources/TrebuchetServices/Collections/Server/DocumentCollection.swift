@@ -23,8 +23,8 @@ distributed actor DocumentCollection: ServiceActor {
     let queries: OpenQueries
     /// The shard of its reactor, which holds responses.
     private lazy var shard = actorSystem.shard(of: id.home)
-    /// The turns of calls that read.
-    let turns = FairTurns<CallerScope>()
+    /// The time slices of its reactor.
+    lazy var turns = host.turns(on: id.home)
     /// The last write that is in the store.
     var revision: Int
     /// The last write that all results include.
@@ -53,8 +53,10 @@ distributed actor DocumentCollection: ServiceActor {
     var isIdleTimerRunning = false
     /// True while another collection is being unloaded to make room.
     private var isUnloading = false
-    /// The order of commits: of those that read documents of other collections, or are decoded or executed in several turns.
+    /// The order of the commits that are executed in several turns, or wait for one.
     let commits = CommitOrder()
+    /// The orders of the commits of connections, while one of them is suspended before its end.
+    var commitsOfConnections: [CallerConnection: CommitOrder] = [:]
     /// The time of the timer, in milliseconds since 1970.
     var alarm: Int?
     var timer: Task<Void, Never>?
@@ -118,7 +120,7 @@ distributed actor DocumentCollection: ServiceActor {
     /// Counts the documents in memory. Above a limit, an unused collection is unloaded for the next commit.
     func countDocuments() {
         guard !isClosed else { return }
-        memory.update(table.shares.all)
+        memory.update(table.memoryUsage)
         guard let exceeded = memory.exceeded, !isUnloading else { return }
         isUnloading = true
         Task {
@@ -208,18 +210,27 @@ distributed actor DocumentCollection: ServiceActor {
     private func openQuery(
         _ query: OpenQuery, for caller: CollectionConnectionState
     ) async throws(CollectionError) {
+        var result: Result<CollectionView, CollectionError>?
         // Each part in a separate turn; the result includes concurrent writes.
-        await takeTurns(caller) { query.isRemoved || queries.continueScan(query.list) }
-        guard !query.isRemoved else { return }
+        await takeTurns(of: caller.connection) {
+            guard !query.isRemoved else { return true }
+            guard queries.continueScan(query.list) else { return false }
+            result = Result { () throws(CollectionError) in try makeView(of: query) }
+            return true
+        }
+        guard let result else { return }
+        await host.expose(try result.get(), as: query.name)
+        query.enterStage(.ready)
+    }
+
+    private func makeView(of query: OpenQuery) throws(CollectionError) -> CollectionView {
         try queries.computeFirstResult(of: query)
-        let view = queries.setFirstResult(query, revision: revision) { result in
+        return queries.setFirstResult(query, revision: revision) { result in
             actorSystem.withLoop(of: id) {
                 CollectionView(
                     result, named: query.name, of: query.key.reader, in: name, host, actorSystem: actorSystem)
             }
         }
-        await host.expose(view, as: query.name)
-        query.enterStage(.ready)
     }
 
     /// Returns the documents that a query finds now: up to its limit, or as many as a response has room for.
@@ -236,25 +247,16 @@ distributed actor DocumentCollection: ServiceActor {
         var window = try QueryWindow(read.query, maximumBytes: host.limits.pageBytes)
         let list = queries.acquireList(read.listKey, mayRead: read.mayRead)
         defer { releaseList(list) }
-        await takeTurns(caller) { queries.continueScan(list) }
+        var documents: [Document] = []
+        await takeTurns(of: caller.connection) {
+            guard queries.continueScan(list) else { return false }
+            documents = window.computeFirstWindow(in: list.rows)
+            return true
+        }
         // The lists of a collection that has ended meanwhile are empty.
         try checkOpen()
-        let documents = window.computeFirstWindow(in: list.rows)
         let cursor = window.hasMore ? documents.last.map { QueryCursor(behind: $0, in: read.query.order).text } : nil
         return QueryPage(documents: documents, cursor: cursor, count: window.matches, revision: revision)
-    }
-
-    /// Calls `body` in turns of the scope until it returns true, or until the collection has ended.
-    private func takeTurns(_ caller: CollectionConnectionState, _ body: () -> Bool) async {
-        let scope = caller.scope
-        await turns.begin(scope)
-        while true {
-            let start = MonotonicClock.now
-            let isDone = isClosed || body()
-            let time = MonotonicClock.now - start
-            if isDone { return turns.end(scope, after: time) }
-            await turns.yield(scope, after: time)
-        }
     }
 
     /// Releases a list, which stays available for the next page.
@@ -274,7 +276,7 @@ distributed actor DocumentCollection: ServiceActor {
             closeIfUnused()
         }
         var failure: CollectionError?
-        await takeTurns(caller) {
+        await takeTurns(of: caller.connection) {
             do throws(CollectionError) {
                 let query = try CollectionQuery(sent: query).canonical
                 if let open = queries.queries(of: caller).first(where: { $0.key.query == query }) {
@@ -305,12 +307,12 @@ distributed actor DocumentCollection: ServiceActor {
     ) async throws(CollectionError) -> CallerQuery {
         try host.consumeRead(of: caller)
         var result: Result<CallerQuery, CollectionError>?
-        await takeTurns(caller) {
+        await takeTurns(of: caller.connection) {
             let read = result ?? decode(query, for: caller)
             if result == nil { expire() }
             result = read
             guard case .success(let read) = read else { return true }
-            return queries.prepare(read.listKey, mayRead: read.mayRead)
+            return queries.prepare(read.listKey, for: caller, mayRead: read.mayRead)
         }
         guard !isClosed, let result else { throw .closed }
         return try result.get()

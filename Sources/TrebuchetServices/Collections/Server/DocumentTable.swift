@@ -75,6 +75,8 @@ struct DocumentTable: Sendable {
     var unwrittenCount: Int { unwritten.count }
     /// True when the batch must be written before more mutations are executed.
     var isBatchFull: Bool { isEntry && nextBytes >= Self.fullBatch }
+    /// The documents and the bytes of documents and recorded outcomes.
+    var memoryUsage: DocumentQuotas.Usage { shares.all + DocumentQuotas.Usage(bytes: clients.byteCount) }
     /// The number of clients with recorded mutations.
     var clientCount: Int { clients.count }
 

@@ -8,7 +8,7 @@ struct ConditionEvaluation {
 
     init(_ row: DocumentRow) { self.row = row }
 
-    /// Evaluates conditions until the result is known or the time is up, but at least one.
+    /// Evaluates conditions until the result is known or the time is up, but at least a part of one.
     ///
     /// - Parameters:
     ///   - conditions: the same ones in each call.
@@ -19,7 +19,8 @@ struct ConditionEvaluation {
     ) -> Bool? {
         while condition < conditions.count {
             guard case .any(let groups) = conditions[condition].kind else {
-                guard conditions[condition].matches(row.document, &elements) else { return false }
+                guard let isMatch = conditions[condition].matches(row.document, &elements, &slice) else { return nil }
+                guard isMatch else { return false }
                 condition += 1
                 if condition < conditions.count, slice.isOver(after: row) { return nil }
                 continue
@@ -29,7 +30,8 @@ struct ConditionEvaluation {
                 (condition, group, member) = (condition + 1, 0, 0)
                 continue
             }
-            if groups[group][member].matches(row.document, &elements) {
+            guard let isMatch = groups[group][member].matches(row.document, &elements, &slice) else { return nil }
+            if isMatch {
                 member += 1
             } else {
                 (group, member) = (group + 1, 0)

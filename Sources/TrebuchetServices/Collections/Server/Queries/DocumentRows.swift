@@ -6,6 +6,8 @@ struct DocumentRow: Sendable {
 
     /// The member names and the numbers.
     private static let overhead = 192
+    /// The bytes that count as a step of a time slice.
+    fileprivate static let bytesOfStep = 4 << 10
 
     init(_ document: Document) { self.document = document }
 
@@ -81,5 +83,13 @@ struct DocumentRows {
         if let slot = free.popLast() { return slot }
         slots.append(nil)
         return slots.count - 1
+    }
+}
+
+extension ScanSlice {
+    /// Returns whether the slice has ended; called once for each scanned document, with nil for an empty slot. A large document
+    /// counts as several steps.
+    mutating func isOver(after row: DocumentRow?) -> Bool {
+        isOver(afterSteps: 1 + (row?.byteCount ?? 0) / DocumentRow.bytesOfStep)
     }
 }

@@ -59,7 +59,7 @@ struct MatchLists {
         var slots: [Int]?
         // An index that does not include a change yet would miss its document.
         if let equality, let field = fields[equality.index], field.isComplete, unapplied?.fields.isEmpty ?? true {
-            slots = field.slots(of: equality.values)
+            slots = field.slots(of: equality.hashes)
         }
         let list = MatchList(key, number: lastNumber, slots: slots, mayRead: mayRead)
         list.users = 1
@@ -88,14 +88,23 @@ struct MatchLists {
         if uses == 1 { fields[field] = nil }
     }
 
-    /// Builds the index of a field when another list has needed it too. Returns true when nothing is left to do.
-    mutating func prepare(
-        _ key: MatchList.Key, mayRead: @escaping @Sendable (Document) -> Bool, _ slice: inout ScanSlice
-    ) -> Bool {
+    /// Returns the index of a field that a new list could use, because another list has needed it too.
+    func index(for key: MatchList.Key) -> FieldIndex.Key? {
         guard lists[key] == nil, let index = Self.equality(in: key)?.index, fieldUses[index] != nil,
             fields[index] != nil || fields.count < Self.maximumFields
-        else { return true }
-        return fields[index, default: FieldIndex(index.field, mayRead: mayRead)].continueIndexing(rows, &slice)
+        else { return nil }
+        return index
+    }
+
+    func hasIndex(_ key: FieldIndex.Key) -> Bool { fields[key] != nil }
+
+    mutating func removeIndex(_ key: FieldIndex.Key) { fields[key] = nil }
+
+    /// Builds an index of ``index(for:)``. Returns true when nothing is left to do.
+    mutating func continueIndexing(
+        _ index: FieldIndex.Key, mayRead: @escaping @Sendable (Document) -> Bool, _ slice: inout ScanSlice
+    ) -> Bool {
+        fields[index, default: FieldIndex(index.field, mayRead: mayRead)].continueIndexing(rows, &slice)
     }
 
     func continueScan(_ list: MatchList, _ slice: inout ScanSlice) -> Bool { list.continueScan(rows, &slice) }
@@ -190,14 +199,14 @@ struct MatchLists {
         return all
     }
 
-    /// Returns the index for a lookup, with the values to look up.
-    private static func equality(in key: MatchList.Key) -> (index: FieldIndex.Key, values: [JSONValue])? {
+    /// Returns the index for a lookup, with the hashes to look up.
+    private static func equality(in key: MatchList.Key) -> (index: FieldIndex.Key, hashes: [Int])? {
         for condition in key.conditions {
             switch condition.kind {
             case .field(let field, .equal, let value):
-                return (FieldIndex.Key(field: field, reader: key.reader), [JSONOrder.identity(value)])
+                return (FieldIndex.Key(field: field, reader: key.reader), [ValueHash.of(value)])
             case .field(let field, .isIn, .array(let values)):
-                return (FieldIndex.Key(field: field, reader: key.reader), values.map { JSONOrder.identity($0) })
+                return (FieldIndex.Key(field: field, reader: key.reader), values.map { ValueHash.of($0) })
             default: continue
             }
         }

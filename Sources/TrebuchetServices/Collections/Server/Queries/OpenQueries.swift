@@ -1,32 +1,6 @@
 internal import Distributed
 internal import Trebuchet
 
-/// The services of a collection's host for its queries.
-protocol QueryHost: AnyObject, Sendable {
-    var limits: CollectionLimits { get }
-    var memory: CollectionMemoryLedger { get }
-    func caller(_ connection: CallerConnection) -> CollectionConnectionState
-    /// Returns the reader identity of a principal, nil where all readers are alike, with the rules it belongs to.
-    func reading(
-        _ principal: Principal?, in collection: String
-    ) -> (reader: CollectionReader?, rules: any CollectionRules)
-    func consumeQuery(_ holder: QuotaHolder, isNew: Bool, of use: QueryQuotas.Use) throws(CollectionError)
-    func releaseQuery(_ holder: QuotaHolder, _ use: QueryQuotas.Use)
-    func didCloseQuery(_ name: String)
-}
-
-/// The state of a connection in the collection service: its open queries, observed results and rates.
-typealias CollectionConnectionState = ServiceConnectionState<CollectionView, CollectionRate>
-
-/// The rate-limited operations of a connection.
-enum CollectionRate: Hashable {
-    /// Calls that open, close and get queries.
-    case reads
-    case writes
-    /// Writes to a collection with a separate rate.
-    case writesTo(String)
-}
-
 /// The open queries of a collection, each evaluated once for all its readers.
 ///
 /// It is used in its collection's isolation only.
@@ -64,6 +38,8 @@ final class OpenQueries {
     /// By the numbers of their lists.
     private var byList: [Int: [OpenQuery]] = [:]
     private var byReader: [CallerConnection: Reader] = [:]
+    /// The counted memory of the indexes of fields.
+    private var indexes: IndexCharges
     /// Starts at a random number, so that a number from a previous incarnation of the collection does not match another query.
     private var lastNumber = Int.random(in: 0..<1 << 40)
     /// Unused lists, least recently used first, with the number to remove each with.
@@ -83,6 +59,7 @@ final class OpenQueries {
         self.host = host
         self.prefix = prefix
         lists = MatchLists(documents)
+        indexes = IndexCharges(host.memory)
     }
 
     var isEmpty: Bool { open.isEmpty && reading == 0 && !isShowing }
@@ -111,7 +88,7 @@ final class OpenQueries {
             try addCaller(caller, to: query, isNew: true)
         } catch {
             host.memory.release([charge])
-            if let left = lists.release(list) { lists.removeIfUnused(list.number, since: left) }
+            if let left = lists.release(list) { removeList(list.number, since: left) }
             throw error
         }
         lastNumber += 1
@@ -243,7 +220,7 @@ final class OpenQueries {
         if byList[query.list.number]?.isEmpty == true { byList[query.list.number] = nil }
         query.enterStage(.removed)
         host.memory.release([query.charge])
-        if let left = lists.release(query.list) { lists.removeIfUnused(query.list.number, since: left) }
+        if let left = lists.release(query.list) { removeList(query.list.number, since: left) }
         if let last = query.lastHolder { release(last, of: query) }
         host.didCloseQuery(query.name)
     }
@@ -268,10 +245,23 @@ final class OpenQueries {
 
     // MARK: Lists
 
-    /// Builds the index for a list; returns true when that is complete.
-    func prepare(_ key: MatchList.Key, mayRead: @escaping @Sendable (Document) -> Bool) -> Bool {
+    /// Builds the index for a list; returns true when that is complete. A new index counts for the caller; above a limit there is
+    /// none, and all documents are scanned.
+    func prepare(
+        _ key: MatchList.Key, for caller: CollectionConnectionState, mayRead: @escaping @Sendable (Document) -> Bool
+    ) -> Bool {
+        guard let index = lists.index(for: key) else { return true }
+        let slots = lists.rows.slots.count
+        guard lists.hasIndex(index) || indexes.count(index, slots: slots, for: caller.holder, caller) else {
+            return true
+        }
         var slice = ScanSlice()
-        return lists.prepare(key, mayRead: mayRead, &slice)
+        return lists.continueIndexing(index, mayRead: mayRead, &slice)
+    }
+
+    private func removeList(_ number: Int, since left: Int) {
+        lists.removeIfUnused(number, since: left)
+        indexes.releaseRemoved(lists.hasIndex)
     }
 
     /// Scans documents for a time slice. Returns true when all were scanned and all noted changes are in the results; then the
@@ -295,13 +285,13 @@ final class OpenQueries {
         idleLists.append((list.number, left))
         if idleLists.count > Self.maximumIdleLists {
             let (oldest, left) = idleLists.removeFirst()
-            lists.removeIfUnused(oldest, since: left)
+            removeList(oldest, since: left)
         }
         return left
     }
 
     func removeIfUnused(_ list: Int, since left: Int) {
-        lists.removeIfUnused(list, since: left)
+        removeList(list, since: left)
         idleLists.removeAll { $0.list == list && $0.left == left }
     }
 
@@ -319,6 +309,7 @@ final class OpenQueries {
     /// Ends the lists of a closed collection.
     func removeAll() -> MatchLists.DiscardedLists {
         (idleLists, unsentChanges, unpublished, applying) = ([], [], [], nil)
+        defer { indexes.releaseRemoved(lists.hasIndex) }
         return lists.removeAll()
     }
 
@@ -331,6 +322,9 @@ final class OpenQueries {
 
     /// True while noted changes are not in all results. The lists are between two revisions until then.
     var isShowing: Bool { !unsentChanges.isEmpty }
+
+    /// The number of noted changes that are not in all results.
+    var unshownCount: Int { unsentChanges.reduce(0) { $0 + $1.changes.count } }
 
     /// Applies noted changes to the affected results for a time slice; returns true when all are applied. Each result shows
     /// changes that were noted together in one turn, so a reader sees all or none of a transaction.
@@ -349,6 +343,8 @@ final class OpenQueries {
                 if slice.isOver, !unpublished.isEmpty { return false }
             }
             unsentChanges.removeFirst()
+            for index in indexes.recount(slots: lists.rows.slots.count) { lists.removeIndex(index) }
+            indexes.releaseRemoved(lists.hasIndex)
             if slice.isOver { break }
         }
         return unsentChanges.isEmpty

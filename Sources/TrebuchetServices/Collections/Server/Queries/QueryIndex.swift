@@ -5,8 +5,9 @@
 struct QueryIndex {
     /// The index entry of a list; it has several for conditions of which one must hold.
     enum Entry {
-        case equal(FieldPath, JSONValue)
-        case contains(FieldPath, JSONValue)
+        /// With the hash of the value.
+        case equal(FieldPath, Int)
+        case contains(FieldPath, Int)
         case range(FieldPath, ValueRange)
 
         var field: FieldPath {
@@ -29,8 +30,9 @@ struct QueryIndex {
         let path: FieldPath
         /// Distinguishes it from an earlier field in its slot.
         let serial: Int
-        var equal: [JSONValue: Set<Int>] = [:]
-        var contains: [JSONValue: Set<Int>] = [:]
+        /// By the hashes of values.
+        var equal: [Int: Set<Int>] = [:]
+        var contains: [Int: Set<Int>] = [:]
         var ranges = ValueRanges()
 
         var isEmpty: Bool { equal.isEmpty && contains.isEmpty && ranges.isEmpty }
@@ -41,8 +43,8 @@ struct QueryIndex {
     struct Search {
         fileprivate enum Stage {
             case begin
-            /// The elements of an array, from an index on.
-            case elements([JSONValue], from: Int)
+            /// The elements of an array, from an index of its text on.
+            case elements(from: Int)
             case ranges(after: ValueRanges.Position?)
         }
 
@@ -52,6 +54,7 @@ struct QueryIndex {
         /// The slot of the field to search next, and the field of a search in progress.
         fileprivate var slot = 0
         fileprivate var serial = 0
+        /// The number or string to compare with ranges, without most of a long string.
         fileprivate var value: JSONValue?
         fileprivate var stage = Stage.begin
 
@@ -75,8 +78,8 @@ struct QueryIndex {
         for entry in entries {
             let slot = slots[entry.field] ?? addField(entry.field)
             switch entry {
-            case .equal(_, let value): fields[slot]?.equal[value, default: []].insert(number)
-            case .contains(_, let value): fields[slot]?.contains[value, default: []].insert(number)
+            case .equal(_, let hash): fields[slot]?.equal[hash, default: []].insert(number)
+            case .contains(_, let hash): fields[slot]?.contains[hash, default: []].insert(number)
             case .range(_, let range): fields[slot]?.ranges.insert(range, number)
             }
         }
@@ -96,8 +99,8 @@ struct QueryIndex {
         for entry in places.removeValue(forKey: number) ?? [] {
             guard let slot = slots[entry.field] else { continue }
             switch entry {
-            case .equal(_, let value): Self.remove(number, value, &fields[slot]!.equal)
-            case .contains(_, let value): Self.remove(number, value, &fields[slot]!.contains)
+            case .equal(_, let hash): Self.remove(number, hash, &fields[slot]!.equal)
+            case .contains(_, let hash): Self.remove(number, hash, &fields[slot]!.contains)
             case .range: fields[slot]?.ranges.remove(number)
             }
             guard fields[slot]?.isEmpty == true else { continue }
@@ -108,9 +111,9 @@ struct QueryIndex {
         if slots.isEmpty { (fields, unused) = ([], []) }
     }
 
-    private static func remove(_ number: Int, _ value: JSONValue, _ lists: inout [JSONValue: Set<Int>]) {
-        lists[value]?.remove(number)
-        if lists[value]?.isEmpty == true { lists[value] = nil }
+    private static func remove(_ number: Int, _ hash: Int, _ lists: inout [Int: Set<Int>]) {
+        lists[hash]?.remove(number)
+        if lists[hash]?.isEmpty == true { lists[hash] = nil }
     }
 
     /// Searches for a time slice; returns true when all lists are found.
@@ -130,25 +133,31 @@ struct QueryIndex {
 
     private func resume(_ search: inout Search, in field: Field, _ slice: inout ScanSlice) -> Bool {
         if case .begin = search.stage {
-            search.value = field.path.value(in: search.row.document)
             search.stage = .ranges(after: nil)
-            if !field.contains.isEmpty, case .array(let elements)? = search.value {
-                search.stage = .elements(elements, from: 0)
+            let lists = field.path.withText(in: search.row.document) { text in
+                if !field.contains.isEmpty, text.map({ JSONOrder.kind($0) == .array }) == true {
+                    search.stage = .elements(from: 1)
+                }
+                if !field.ranges.isEmpty { search.value = JSONOrder.placing(text: text) }
+                return field.equal.isEmpty ? nil : field.equal[ValueHash.of(text)]
             }
-            if !field.equal.isEmpty, let lists = field.equal[JSONOrder.identity(search.value)] {
+            if let lists {
                 search.found.formUnion(lists)
                 if slice.isOver(afterSteps: lists.count) { return false }
             }
         }
-        if case .elements(let elements, let next) = search.stage {
-            for index in next..<elements.count {
-                let lists = field.contains[JSONOrder.identity(elements[index])]
-                if let lists { search.found.formUnion(lists) }
-                guard slice.isOver(afterSteps: 1 + (lists?.count ?? 0)) else { continue }
-                search.stage = .elements(elements, from: index + 1)
-                return false
+        if case .elements(let start) = search.stage {
+            let rest = field.path.withText(in: search.row.document) { text in
+                text.flatMap { array in
+                    CanonicalJSON.elements(of: array, from: start) { element in
+                        let lists = field.contains[ValueHash.of(element)]
+                        if let lists { search.found.formUnion(lists) }
+                        return !slice.isOver(afterSteps: 1 + (lists?.count ?? 0))
+                    }
+                }
             }
-            search.stage = .ranges(after: nil)
+            search.stage = rest.map { .elements(from: $0) } ?? .ranges(after: nil)
+            if rest != nil { return false }
         }
         guard case .ranges(let position) = search.stage, !field.ranges.isEmpty else { return true }
         let end = field.ranges.find(search.value, after: position) { number in
@@ -172,10 +181,10 @@ struct QueryIndex {
         var ranges: [FieldPath: ValueRange] = [:]
         for condition in conditions {
             switch condition.kind {
-            case .field(let field, .equal, let value): consider([.equal(field, JSONOrder.identity(value))])
+            case .field(let field, .equal, let value): consider([.equal(field, ValueHash.of(value))])
             case .field(let field, .isIn, .array(let values)):
-                consider(values.map { .equal(field, JSONOrder.identity($0)) })
-            case .field(let field, .contains, let value): consider([.contains(field, JSONOrder.identity(value))])
+                consider(values.map { .equal(field, ValueHash.of($0)) })
+            case .field(let field, .contains, let value): consider([.contains(field, ValueHash.of(value))])
             case .field(let field, let comparison, let value):
                 guard let range = ValueRange(comparison, value) else { continue }
                 if let present = ranges[field] {

@@ -1,4 +1,5 @@
-/// A range of numbers or of strings, with one or two ends. It may include slightly more than its condition.
+/// A range of numbers or of strings, with one or two ends. It may include slightly more than its condition: of long strings only
+/// the beginning counts.
 struct ValueRange: Sendable {
     let kind: JSONOrder.Kind
     /// Nil for no end.
@@ -8,6 +9,7 @@ struct ValueRange: Sendable {
     /// Creates the range of a condition; nil when the condition does not define one.
     init?(_ comparison: QueryCondition.Comparison, _ value: JSONValue) {
         kind = JSONOrder.kind(value)
+        let value = JSONOrder.placing(value)
         guard kind == .number || kind == .text else { return nil }
         switch comparison {
         case .less, .lessOrEqual: upper = value

@@ -1,0 +1,144 @@
+internal import Platform
+internal import Trebuchet
+internal import Transports
+
+/// The time slices of a collection's work, which it shares with the other collections of its reactor.
+extension DocumentCollection {
+    /// The progress of a commit.
+    struct CommitProgress {
+        let connection: CallerConnection
+        /// The number of mutations.
+        let count: Int
+        var work: FairTurns.Work
+        /// The current time slice.
+        var slice = ScanSlice()
+        /// True when later commits of the connection wait for it.
+        var hasConnection = false
+        /// True when all later commits wait for it.
+        var hasTurn = false
+        /// True when it was suspended.
+        var isSuspended = false
+
+        init(_ connection: CallerConnection, count: Int) {
+            self.connection = connection
+            self.count = count
+            work = FairTurns.Work(connection)
+        }
+    }
+
+    /// Calls `body` in time slices until it returns true, or until the collection has ended.
+    ///
+    /// - Parameter connection: the caller; nil for the server.
+    func takeTurns(of connection: CallerConnection?, _ body: () -> Bool) async {
+        var work = FairTurns.Work(connection)
+        var isDone = false
+        while !isDone {
+            await turns.waitForSlice(&work)
+            let start = MonotonicClock.now
+            isDone = isClosed || body()
+            turns.charge(MonotonicClock.now - start, to: &work)
+        }
+    }
+
+    // MARK: Commits
+
+    /// Begins a commit at once, unless an earlier one of its connection is suspended, or the reactor has no time for it now.
+    func begin(_ commit: inout CommitProgress) async throws(CollectionError) {
+        let isNext = commitsOfConnections.isEmpty || commitsOfConnections[commit.connection] == nil
+        guard !isNext || !turns.mayBegin(commit.connection) else { return }
+        try await suspend(&commit) {}
+    }
+
+    /// Suspends a commit until its next time slice. Later commits of its connection wait for it.
+    ///
+    /// - Parameter body: what the commit waits for first.
+    func suspend(
+        _ commit: inout CommitProgress, _ body: () async throws(CollectionError) -> Void = {}
+    ) async throws(CollectionError) {
+        let time = commit.slice.elapsed
+        if commit.isSuspended {
+            turns.charge(time, to: &commit.work)
+        } else {
+            turns.chargeFirst(time, to: &commit.work, items: commit.count)
+        }
+        commit.isSuspended = true
+        if !commit.hasConnection {
+            let order = commitsOfConnections[commit.connection] ?? CommitOrder()
+            commitsOfConnections[commit.connection] = order
+            await order.waitForTurn()
+            commit.hasConnection = true
+        }
+        try await body()
+        await turns.waitForSlice(&commit.work)
+        commit.slice = ScanSlice()
+        try checkOpen()
+    }
+
+    /// Ends a commit in each case.
+    func end(_ commit: inout CommitProgress) {
+        let time = commit.slice.elapsed
+        if commit.isSuspended {
+            turns.charge(time, to: &commit.work)
+        } else {
+            turns.chargeFirst(time, to: &commit.work, items: commit.count)
+        }
+        if commit.hasTurn { commits.end() }
+        guard commit.hasConnection, let order = commitsOfConnections[commit.connection] else { return }
+        order.end()
+        if !order.isTaken { commitsOfConnections[commit.connection] = nil }
+    }
+
+    // MARK: Results
+
+    /// Removes expired documents in a later time slice.
+    func expireLater() {
+        guard !isExpiring else { return }
+        isExpiring = true
+        Task {
+            await takeTurns(of: nil) {
+                isExpiring = false
+                expire()
+                return true
+            }
+            isExpiring = false
+        }
+    }
+
+    /// Returns when all stored and expired changes are in the results.
+    ///
+    /// - Parameter connection: the caller that has caused them; nil for the server.
+    func updateResults(for connection: CallerConnection?) async {
+        repeat {
+            beginUpdate(for: connection)
+            await updating?.value
+        } while queries.isShowing
+    }
+
+    /// Updates the results at once if the reactor has time, and in a task if that is not enough.
+    func beginUpdate(for connection: CallerConnection?) {
+        guard updating == nil, queries.isShowing else { return }
+        if turns.mayBegin(connection) {
+            var work = FairTurns.Work(connection)
+            let (items, start) = (queries.unshownCount, MonotonicClock.now)
+            let isDone = queries.continueShowing()
+            turns.chargeFirst(MonotonicClock.now - start, to: &work, items: items)
+            if isDone { return }
+        }
+        updating = Task {
+            await takeTurns(of: connection) { queries.continueShowing() }
+            updating = nil
+            closeIfUnused()
+        }
+    }
+}
+
+extension CollectionHost {
+    /// Returns the time slices of an actor's reactor.
+    func turns(on reactor: (any EventLoop)?) -> FairTurns {
+        guard let reactor, let turns = turns[ObjectIdentifier(reactor)] else {
+            // unreachable from data: each actor of a server has one of its reactors.
+            preconditionFailure("an actor without a reactor of its server")
+        }
+        return turns
+    }
+}
