@@ -171,6 +171,33 @@ extension PersistedStateTests {
         }
     }
 
+    @Test("a response waits for all values of the handoff state, also for those that do not fit into one write")
+    func largeHandoffState() async throws {
+        try await withDiary(reactors: 1) { (_, _, server) async throws in
+            let shard = server.shards[0]
+            let writer = try #require(shard.stateWriter)
+            let (answered, written) = await shard.reactor.perform { () -> ([Bool], [Int]) in
+                let states = PersistedStates(name: "room", home: shard.states, writer: writer)
+                let handoffState = HandoffState("rooms", of: "room", by: states)
+                states.handoffState = handoffState
+                var isAnswered = false
+                for number in 1...4 {
+                    handoffState.setValue([UInt8](repeating: 0, count: 256 << 10), as: "\(number)")
+                }
+                states.whenWritten { _ in isAnswered = true }
+                var (answered, written, slices): ([Bool], [Int], Int) = ([], [], 0)
+                while let writes = states.beginWrite(slices: &slices), !writes.isEmpty {
+                    written.append(writes.count)
+                    states.endWrite(nil)
+                    answered.append(isAnswered)
+                }
+                return (answered, written)
+            }
+            #expect(written == [2, 2])
+            #expect(answered == [false, true])
+        }
+    }
+
     private struct StubQuota: RecordedResponseQuota {
         func reserve(_ bytes: Int) -> Bool { false }
         func release(_ bytes: Int) {}

@@ -212,9 +212,8 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
         if let handoffState { writes += handoffState.changes() }
         hasChanged = false
         isWriting = true
-        current = next
-        next = WriteBarrier()
-        if handoffState?.hasMore == true { didChange() }
+        // Responses wait until the values that do not fit are written too.
+        if handoffState?.hasMore == true { didChange() } else { (current, next) = (next, WriteBarrier()) }
         for log in logs { writer.copyIfSnapshotDue(log, of: self) }
         return owned(writes + recordCalls() + (nextSlices(&slices) ?? []))
     }

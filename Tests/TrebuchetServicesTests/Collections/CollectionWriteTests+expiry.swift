@@ -79,8 +79,8 @@ extension CollectionWriteTests {
                     return counts
                 })
             #expect(counts.first == 2_500)
-            // In a turn, that task and the timer remove documents.
-            #expect(zip(counts, counts.dropFirst()).allSatisfy { $0 - $1 <= 1_000 }, "\(counts)")
+            // Five tasks would remove all of them in one turn. One task may take several steps of 500 in a turn, while its time lasts.
+            #expect(zip(counts, counts.dropFirst()).allSatisfy { $0 - $1 < 2_500 }, "\(counts)")
         }
     }
 
