@@ -48,6 +48,9 @@ final class ForwardedCall {
     /// Whether this node or its client has sent the call before, so that it may have run.
     var mayHaveRun: Bool { isRepeat || message.withMessage { $0.kind == .repeat } }
 
+    /// Returns the error for a refusal of the call.
+    func refusal(_ error: TrebuchetError) -> TrebuchetError { mayHaveRun ? error.ofSentCall : error }
+
     /// Returns whether the call may be sent again. The beginning of a stream changes nothing, and a call that its
     /// owner recognizes is sent as a repeat.
     func mayBeResent() -> Bool {

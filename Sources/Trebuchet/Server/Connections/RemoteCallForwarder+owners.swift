@@ -213,7 +213,7 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
             guard let relayed = call.relayed, relayed.channel === channel, relayed.messageIndex > received else {
                 continue
             }
-            connection.finish(call, .failure(relayed.mayHaveRun ? error.ofSentCall : error))
+            connection.finish(call, .failure(relayed.refusal(error)))
             relayed.channel = nil
             let traffic = traffic(of: relayed.slot)
             traffic.calls.didEnd(relayed.order)

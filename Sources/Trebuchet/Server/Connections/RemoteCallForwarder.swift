@@ -181,7 +181,7 @@ final class RemoteCallForwarder {
                 }
                 connection.continuing(call) { relayed.withMessage { connection.handleReturned($0) } }
             } else if let revocation = connection.revocation(of: relayed.actor) {
-                connection.finish(call, .failure(relayed.mayHaveRun ? revocation.ofSentCall : revocation))
+                connection.finish(call, .failure(relayed.refusal(revocation)))
             } else {
                 traffic.calls.didSend(relayed.order, to: node)
                 channel(to: node).sendRequest(relayed)
@@ -209,7 +209,7 @@ final class RemoteCallForwarder {
             if relayed.isResumption {
                 resumptions.append(relayed)
             } else {
-                connection.finish(call, .failure(relayed.mayHaveRun ? error.ofSentCall : error))
+                connection.finish(call, .failure(relayed.refusal(error)))
             }
         }
         // A resumption waits until the deadline of its request.
@@ -294,8 +294,7 @@ final class RemoteCallForwarder {
         connection.endSharedStreams(excess)
         for call in Array(connection.running.values) {
             guard let relayed = call.relayed else { continue }
-            let wasSent = relayed.channel != nil || relayed.mayHaveRun
-            connection.finish(call, .failure(wasSent ? excess.ofSentCall : excess))
+            connection.finish(call, .failure(relayed.channel == nil ? relayed.refusal(excess) : excess.ofSentCall))
         }
         for channel in channels.values { channel.shutDown() }
         channels = [:]

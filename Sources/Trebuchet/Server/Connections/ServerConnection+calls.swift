@@ -290,8 +290,7 @@ extension ServerConnection {
                     self.withdraw(call)
                     return self.continuing(call) { owned.withMessage { self.handleReturned($0) } }
                 }
-                let isRepeat = owned.withMessage { $0.kind == .repeat }
-                completion(.failure(isRepeat ? (error as? TrebuchetError)?.ofSentCall ?? error : error))
+                completion(.failure(owned.withMessage { self.refusal(error, of: $0) }))
             case .success(let record):
                 guard let method = method.resolved(in: record.type) else {
                     return completion(.failure(TrebuchetError(.methodNotFound, "the actor has been replaced")))

@@ -287,7 +287,7 @@ extension ServerConnection {
 
     /// Refuses a call that was recorded in `running`.
     private func refuse(_ call: InFlightCall, _ message: borrowing Message, _ error: TrebuchetError) {
-        let error = message.kind == .repeat ? error.ofSentCall : error
+        let error = refusal(error, of: message)
         reportRejection(of: message, error)
         finish(call, .failure(error))
     }

@@ -76,10 +76,15 @@ extension ServerConnection {
 
     /// Reports that a requested call or stream does not start, under the stream's name where the message has one.
     func fail(_ message: borrowing Message, _ error: any Error) {
-        let error = message.kind == .repeat ? (error as? TrebuchetError)?.ofSentCall ?? error : error
+        let error = refusal(error, of: message)
         reportRejection(of: message, error)
         if message.kind == .streamResume, let name = ownName(in: message) { return failStream(name, error) }
         fail(message.callID, error)
+    }
+
+    /// Returns the error for the refusal of a message: a repeat was sent before.
+    func refusal(_ error: any Error, of message: borrowing Message) -> any Error {
+        message.kind == .repeat ? (error as? TrebuchetError)?.ofSentCall ?? error : error
     }
 
     private func refuse(_ request: StreamRequest, _ error: any Error) { refuse(request.name, request.callID, error) }
