@@ -17,7 +17,8 @@ extension JSONOrder {
         }
     }
 
-    private static func isInNumber(_ byte: UInt8) -> Bool {
+    /// Returns whether a byte may be part of a number in a canonical text.
+    static func isInNumber(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),
             UInt8(ascii: "e"):

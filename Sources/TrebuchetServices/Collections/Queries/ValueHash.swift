@@ -24,22 +24,13 @@ enum ValueHash {
                 hasher.combine(string.count)
                 hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: string.prefix(maximumTextLength)))
             case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
-                while end < text.count, isInNumber(text[end]) { end += 1 }
+                while end < text.count, JSONOrder.isInNumber(text[end]) { end += 1 }
                 combine(number: UnsafeRawBufferPointer(rebasing: text[at..<end]), in: &hasher)
             default: hasher.combine(text[at])
             }
             (at, tokens) = (end, tokens + 1)
         }
         return hasher.finalize()
-    }
-
-    private static func isInNumber(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),
-            UInt8(ascii: "e"):
-            true
-        default: false
-        }
     }
 
     private static func combine(number text: UnsafeRawBufferPointer, in hasher: inout Hasher) {

@@ -55,12 +55,7 @@ extension DocumentCollection {
     func suspend(
         _ commit: inout CommitProgress, _ body: () async throws(CollectionError) -> Void = {}
     ) async throws(CollectionError) {
-        let time = commit.slice.elapsed
-        if commit.isSuspended {
-            turns.charge(time, to: &commit.work)
-        } else {
-            turns.chargeFirst(time, to: &commit.work, items: commit.count)
-        }
+        chargeSlice(of: &commit)
         commit.isSuspended = true
         if !commit.hasConnection {
             let order = commitsOfConnections[commit.connection] ?? CommitOrder()
@@ -76,16 +71,20 @@ extension DocumentCollection {
 
     /// Ends a commit in each case.
     func end(_ commit: inout CommitProgress) {
+        chargeSlice(of: &commit)
+        if commit.hasTurn { commits.end() }
+        guard commit.hasConnection, let order = commitsOfConnections[commit.connection] else { return }
+        order.end()
+        if !order.isTaken { commitsOfConnections[commit.connection] = nil }
+    }
+
+    private func chargeSlice(of commit: inout CommitProgress) {
         let time = commit.slice.elapsed
         if commit.isSuspended {
             turns.charge(time, to: &commit.work)
         } else {
             turns.chargeFirst(time, to: &commit.work, items: commit.count)
         }
-        if commit.hasTurn { commits.end() }
-        guard commit.hasConnection, let order = commitsOfConnections[commit.connection] else { return }
-        order.end()
-        if !order.isTaken { commitsOfConnections[commit.connection] = nil }
     }
 
     // MARK: Results
