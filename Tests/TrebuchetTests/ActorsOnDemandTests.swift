@@ -69,11 +69,7 @@ import TrebuchetTesting
     func order(link: TestLink) async throws {
         let journal = Journal()
         try await withTestServer(link: link) { server in
-            let system = server.actorSystem
-            server.expose(TodoList.self, as: "lists/*") { _ in
-                await journal.wait(for: "go")
-                return TodoList(actorSystem: system)
-            }
+            exposeLists(on: server, until: journal)
         } body: { client, _ in
             let list = try client.resolve(TodoList.self, id: "lists/1")
             // `immediate`: each call is sent before the next task starts.
@@ -101,11 +97,7 @@ import TrebuchetTesting
         var limits = ServerLimits()
         limits.streamsPerConnection = 2
         try await withTestServer(link: link, limits: limits) { server in
-            let system = server.actorSystem
-            server.expose(TodoList.self, as: "lists/*") { _ in
-                await journal.wait(for: "go")
-                return TodoList(actorSystem: system)
-            }
+            exposeLists(on: server, until: journal)
         } body: { client, _ in
             let list = try client.resolve(TodoList.self, id: "lists/1")
             for _ in 0..<10 { _ = await list.observeState() }
@@ -131,6 +123,15 @@ import TrebuchetTesting
             #expect(error?.code == .rateLimited)
             await server.unexpose("lists/1")
             #expect(try await third.add(title: "a") == 1)
+        }
+    }
+
+    /// Exposes lists whose activation waits until the journal has `go`.
+    private func exposeLists(on server: TrebuchetServer, until journal: Journal) {
+        let system = server.actorSystem
+        server.expose(TodoList.self, as: "lists/*") { _ in
+            await journal.wait(for: "go")
+            return TodoList(actorSystem: system)
         }
     }
 
