@@ -18,7 +18,7 @@ final class ClientCore: @unchecked Sendable {
     let peerName: String
     /// The actor system. It is set once, before the client is returned to the user, and is weak to avoid a reference cycle.
     nonisolated(unsafe) weak var system: TrebuchetActorSystem?
-    /// Whether another client with the same `peerName` has the same server.
+    /// True when each client with the same `peerName` has the same server.
     private let addressIdentifiesServer: Bool
     /// The number of the current server, with which its connection names start; 0 until it is known.
     let peerNumber = Atomic<UInt64>(0)

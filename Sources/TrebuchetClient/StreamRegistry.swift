@@ -175,7 +175,7 @@ struct StreamRegistry {
     /// Handles the rejection of a stream.
     mutating func fail(callNumber: UInt64, error: TrebuchetError) { endStream(callNumber, .failed(error)) }
 
-    /// How the server is told that a stream has no readers.
+    /// The message that tells the server that a stream has no readers.
     enum Removal: Equatable {
         case end(streamID: String)
         /// The server has not started it on the current connection.

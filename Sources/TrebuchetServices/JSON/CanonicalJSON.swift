@@ -43,8 +43,8 @@ enum CanonicalJSON {
 
     /// Compares two names, or the texts of two strings between their quotes, by the bytes of the decoded strings.
     ///
-    /// Canonical texts have one form for each string, so the first difference decides. Nothing behind it is read: many short
-    /// names are compared with a long one.
+    /// Canonical texts have one form for each string, so the first difference decides. The comparison reads no further,
+    /// because many short names are compared with a long one.
     static func compareNames(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Int {
         let at = firstDifference(one, other)
         guard at < one.count, at < other.count else { return one.count - other.count }

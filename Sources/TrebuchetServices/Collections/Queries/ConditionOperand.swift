@@ -2,7 +2,7 @@
 struct ConditionOperand: Sendable {
     private let text: [UInt8]
     private let kind: JSONOrder.Kind
-    /// Whether no number of it may have another text.
+    /// True when each of its numbers has only one canonical text.
     private let isExact: Bool
     let hash: Int
 

@@ -4,7 +4,7 @@ internal import Platform
 /// yet. Pure.
 ///
 /// Outcomes of mutations without changes are not written separately, and may be lost when the process ends. They are evicted before
-/// outcomes with changes, whose loss could repeat a change. Of these, the scope with the most loses one.
+/// outcomes with changes, whose loss could repeat a change. The scope with the most outcomes of the evicted kind loses one.
 struct ClientMutationLog: Sendable {
     /// The persistence of an outcome.
     enum Basis {

@@ -161,7 +161,7 @@ extension CollectionHost {
         } catch let error as CollectionError {
             throw error
         } catch  where Self.isOfOwnership(error) {
-            // Nothing was executed, and the client repeats the call.
+            // The commit was not executed, and the client repeats the call.
             throw .closed
         } catch {
             throw .storeFailed("reading the link target failed: \(error)")
