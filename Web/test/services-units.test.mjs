@@ -252,8 +252,10 @@ test("events are received once and in order, and missing ones are detected", () 
     // It was restored: of the incarnations it has the first one, incomplete.
     cursor._joined({ epoch: "d", last: 5, earlier: [{ epoch: "a", last: 4 }] })
     assert.equal(cursor._last, 4)
+    assert.equal(cursor._restarts, 0)
     cursor._joined({ epoch: "e", last: 20 })
     assert.equal(cursor._last, 0)
+    assert.equal(cursor._restarts, 1)
 })
 
 test("a cursor retains the last eight earlier incarnations that a server names", () => {

@@ -118,6 +118,18 @@ public struct Document: Codable, Sendable, Identifiable {
         try contents.withMembers(body)
     }
 
+    /// Gives a document that was changed as of an earlier write the numbers and the time of its final write.
+    ///
+    /// - Parameter first: the number of that earlier write; a document with a later number was created after it.
+    mutating func renumber(by offset: Int, createdAfter first: Int, at time: Int) {
+        if created > first {
+            contents.created += offset
+            contents.createdAt = time
+        }
+        revision += offset
+        updatedAt = time
+    }
+
     /// Returns whether both are copies of one document without changes.
     func isSame(as other: Document) -> Bool { contents.isSame(as: other.contents) }
 

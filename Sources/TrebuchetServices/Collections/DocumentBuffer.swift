@@ -144,8 +144,14 @@ struct DocumentBuffer: Sendable {
 
     // MARK: Numbers
 
-    var created: Int { bytes.withUnsafeBytes { Self.number(Self.createdPlace, $0) } }
-    var createdAt: Int { bytes.withUnsafeBytes { Self.number(Self.createdAtPlace, $0) } }
+    var created: Int {
+        get { bytes.withUnsafeBytes { Self.number(Self.createdPlace, $0) } }
+        set { setNumber(newValue, at: Self.createdPlace) }
+    }
+    var createdAt: Int {
+        get { bytes.withUnsafeBytes { Self.number(Self.createdAtPlace, $0) } }
+        set { setNumber(newValue, at: Self.createdAtPlace) }
+    }
     var revision: Int {
         get { bytes.withUnsafeBytes { Self.number(Self.revisionPlace, $0) } }
         set { setNumber(newValue, at: Self.revisionPlace) }

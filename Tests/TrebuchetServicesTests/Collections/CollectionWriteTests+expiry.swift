@@ -84,29 +84,6 @@ extension CollectionWriteTests {
         }
     }
 
-    @Test("documents that expire during an evaluation are removed after it, so that they do not start it again")
-    func evaluation() async throws {
-        let time = ManualTime(1_000)
-        try await CollectionTestEnvironment.run(clock: time.clock, reactors: 1) { world in
-            let guest = world.guest()
-            try await guest.client.connect()
-            let create = DocumentCommand.create(id: "a", fields: ["id": .string("a")], expiresIn: .seconds(5))
-            _ = try await guest.collection().commit([create], from: "0123456789abcdef")
-            let local = try #require(world.host.live.first { $0.name == "todos" }?.part)
-            let before = await local.whenLocal { collection in
-                collection.isEvaluating = true
-                time.move(to: 6_000)
-                collection.expire()
-                let before = collection.table.documents.count
-                collection.isEvaluating = false
-                collection.watchForExpiry()
-                return before
-            }
-            #expect(before == 1)
-            while await local.whenLocal({ $0.table.documents.count }) != 0 { await Task.yield() }
-        }
-    }
-
     @Test("documents that expire while their server is down are never shown again, and are deleted from the store")
     func expiryAfterRestart() async throws {
         let (store, time) = (MemoryStore(), ManualTime(1_000))

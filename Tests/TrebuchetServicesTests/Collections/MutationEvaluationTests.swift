@@ -8,20 +8,24 @@ import Trebuchet
     private static let client = "0123456789abcdef"
     private static let large = JSONValue.string(String(repeating: "x", count: 30_000))
 
-    /// Evaluates a mutation with one write in each part, and calls `body` between the parts.
+    /// Evaluates a mutation with one write in each part, and calls `body` between the parts. The outcome is nil when the table
+    /// has changed too often.
     private static func evaluate(
         _ mutation: DocumentMutation, in table: inout DocumentTable, as creator: String? = nil, at now: Int = 0,
         between body: (inout DocumentTable, _ parts: Int) -> Void = { _, _ in }
-    ) -> (outcome: MutationOutcome, parts: Int) {
+    ) -> (outcome: MutationOutcome?, parts: Int) {
         var evaluation = MutationEvaluation(mutation, from: ByteText(client), creator: creator, origin: nil)
         var parts = 0
         while true {
             var slice = ScanSlice(steps: 1)
             parts += 1
-            let outcome = table.resume(
+            let part = table.resume(
                 &evaluation, &slice, at: now, isThere: { _ in false }, check: nil, may: { _, _ in true })
-            if let outcome { return (outcome, parts) }
-            body(&table, parts)
+            switch part {
+            case .complete(let outcome): return (outcome, parts)
+            case .contended: return (nil, parts)
+            case .incomplete: body(&table, parts)
+            }
         }
     }
 
@@ -43,7 +47,7 @@ import Trebuchet
         let (outcome, parts) = Self.evaluate(Self.transaction(2, updates), in: &table) { table, _ in
             #expect(!table.hasUnwritten && table.revision == revision && table.document("d") == before)
         }
-        #expect(parts == 100 && outcome.error == nil && outcome.revision == revision + 100)
+        #expect(parts == 100 && outcome == MutationOutcome(number: 2, revision: revision + 100))
         #expect(table.document("d")?.fields["n"] == .integer(99) && table.unwrittenCount == 1)
     }
 
@@ -60,9 +64,9 @@ import Trebuchet
             while true {
                 count += 1
                 var slice = ScanSlice(steps: 16)
-                let outcome = table.resume(
+                let part = table.resume(
                     &evaluation, &slice, at: 0, isThere: { _ in false }, check: nil, may: { _, _ in true })
-                if outcome != nil { break }
+                if case .complete = part { break }
             }
             parts.append(count)
         }
@@ -122,7 +126,7 @@ import Trebuchet
                 guard parts == 2, let batch else { return }
                 if isFailed { table.discardUnwritten() } else { _ = table.endWrite(batch) }
             }
-            #expect(outcome.error == nil)
+            #expect(outcome != nil && outcome?.error == nil)
             #expect(parts == (isFailed ? 5 : 3), "it starts again when a document that it has read is discarded")
             #expect(table.document("a")?.fields["n"] == nil && table.document("b") != nil)
             #expect(table.unwrittenCount == 2)
@@ -146,32 +150,90 @@ import Trebuchet
         let (expired, parts) = Self.evaluate(Self.transaction(2, commands), in: &expiring) { table, parts in
             if parts == 2 { _ = table.expire(at: 2_000, limit: 10) }
         }
-        #expect(expired.error == .notFound(id: "a") && expired.index == 0 && parts == 3)
+        #expect(expired?.error == .notFound(id: "a") && expired?.index == 0 && parts == 3)
         #expect(expiring.document("b")?.fields["n"] == nil && expiring.document("c") == nil)
 
         var replaced = table()
         let (outcome, replacedParts) = Self.evaluate(Self.transaction(2, commands), in: &replaced) { table, parts in
             guard parts == 2 else { return }
-            let isDeleted = try? table.delete("x", at: 0)
-            #expect(isDeleted == true)
+            let replaced = try? table.restore(.todo("b", ["n": .integer(7)]), replaces: true, at: 0)
+            #expect(replaced != nil)
         }
-        #expect(outcome.error == nil && replacedParts == 5)
+        #expect(outcome == MutationOutcome(number: 2, revision: 7) && replacedParts == 5)
         #expect(replaced.document("a")?.revision == 5 && replaced.document("c")?.created == 7)
     }
 
-    @Test("it ends when the table changes after each of its parts")
-    func bounded() {
+    @Test("changes of other documents meanwhile only change its numbers and its time")
+    func numbers() {
         var table = DocumentTable(limits: CollectionLimits())
-        let commands = (0..<50).map { DocumentCommand.add(DocumentID("a\($0)")) }
-        let (outcome, parts) = Self.evaluate(Self.transaction(1, commands), in: &table) { table, parts in
-            let document = Document.todo("x", ["n": .integer(Int64(parts))])
-            let restored = try? table.restore(document, replaces: true, at: 0)
-            #expect(restored != nil)
+        _ = Self.evaluate(DocumentMutation(number: 1, command: .add("a")), in: &table, at: 10)
+        let commands: [DocumentCommand] = [
+            .update(id: "a", fields: ["n": .integer(2)]), .add("b"), .update(id: "b", fields: ["n": .integer(3)]),
+        ]
+        var other: MutationOutcome?
+        let (outcome, parts) = Self.evaluate(Self.transaction(2, commands), in: &table, at: 20) { table, parts in
+            guard parts == 2 else { return }
+            let mutation = DocumentMutation(number: 1, command: .add("x"))
+            other = table.apply(mutation, from: "fedcba9876543210", creator: nil, at: 30) { _, _ in true }
         }
-        #expect(outcome.error == nil && parts < 10 && table.document("a49") != nil)
+        #expect(parts == 3 && other?.revision == 2 && outcome == MutationOutcome(number: 2, revision: 5))
+        let (a, b) = (table.document("a"), table.document("b"))
+        #expect(a?.created == 1 && a?.createdAt == 10 && a?.revision == 3 && a?.updatedAt == 30)
+        #expect(b?.created == 4 && b?.createdAt == 30 && b?.revision == 5 && b?.updatedAt == 30)
+        #expect(table.revision == 5 && table.time == 30 && a?.fields["n"] == .integer(2))
+        let batch = table.beginWrite()
+        #expect(batch?.documents.mapValues(\.revision) == ["a": 3, "b": 5, "x": 2])
     }
 
-    @Test("other calls are answered during a long transaction, and no other commit is executed within it")
+    @Test("quotas that others use meanwhile are not exceeded")
+    func quotas() {
+        var limits = CollectionLimits()
+        limits.documentsPerCollection = 3
+        var table = DocumentTable(limits: limits)
+        let commands = ["a", "b"].map { DocumentCommand.add($0) }
+        let (outcome, _) = Self.evaluate(Self.transaction(1, commands), in: &table) { table, _ in
+            for id in ["x", "y"] where table.document(DocumentID(id)) == nil {
+                let added = try? table.restore(.todo(DocumentID(id)), replaces: true, at: 0)
+                #expect(added != nil)
+            }
+        }
+        #expect(outcome?.error == .tooManyDocuments(limit: 3) && outcome?.index == 1)
+        #expect(table.shares.all.documents == 2 && table.document("a") == nil)
+    }
+
+    @Test("a mutation that is repeated over another connection meanwhile is executed once")
+    func repeated() {
+        var table = DocumentTable(limits: CollectionLimits())
+        _ = Self.evaluate(DocumentMutation(number: 1, command: .add("a", ["n": .integer(0)])), in: &table)
+        let commands: [DocumentCommand] = [
+            .increment(id: "a", field: "n", by: .integer(1)), .add("b"),
+        ]
+        let mutation = Self.transaction(2, commands)
+        var first: MutationOutcome?
+        let (second, _) = Self.evaluate(mutation, in: &table) { table, _ in
+            first = table.apply(mutation, from: Self.client, creator: nil, at: 0) { _, _ in true }
+        }
+        #expect(first?.error == nil && second == first && table.document("a")?.fields["n"] == .integer(1))
+    }
+
+    @Test(
+        "it ends when its documents change after each of its parts: in one part, or without an effect when it is large")
+    func bounded() {
+        for (text, isExecuted) in [(JSONValue.string("x"), true), (Self.large, false)] {
+            var table = DocumentTable(limits: CollectionLimits())
+            _ = Self.evaluate(DocumentMutation(number: 1, command: .add("x", ["t": text])), in: &table)
+            let commands = (0..<50).map { DocumentCommand.update(id: "x", fields: ["n": .integer($0)]) }
+            let (outcome, parts) = Self.evaluate(Self.transaction(2, commands), in: &table) { table, parts in
+                let document = Document.todo("x", ["t": text, "part": .integer(Int64(parts))])
+                let restored = try? table.restore(document, replaces: true, at: 0)
+                #expect(restored != nil)
+            }
+            #expect(parts < 10 && (outcome != nil) == isExecuted && outcome?.error == nil)
+            #expect(table.document("x")?.fields["n"] == (isExecuted ? .integer(49) : nil))
+        }
+    }
+
+    @Test("other calls and commits are executed during a long transaction, which nobody sees in part")
     func turns() async throws {
         try await CollectionTestEnvironment.run { environment in
             let (ada, bob) = (environment.guest("ada"), environment.guest("bob"))
@@ -201,6 +263,9 @@ import Trebuchet
             }
             let outcomes = try await collection.commit([Self.transaction(2, links)], from: Self.client)
             #expect(outcomes.map(\.error) == [nil])
+            #expect(
+                (outcomes.first?.revision ?? 0) > 1 + links.count,
+                "a write of another connection was executed meanwhile")
             let document = try await collection.get(CollectionQuery(limit: 1)).documents.first
             #expect(document?.revision == outcomes.first?.revision)
             #expect(try await reading.value > 2)

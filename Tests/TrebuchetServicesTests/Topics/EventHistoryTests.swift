@@ -64,10 +64,10 @@ import Testing
         some.joined(at: EventPosition(epoch: first.epoch, last: 3))
         none.joined(at: EventPosition(epoch: "another", last: 9))
         append(&after, .null)
-        for _ in 0..<2 {
-            all.joined(at: after.position)
-            some.joined(at: after.position)
-            none.joined(at: after.position)
+        for isFirst in [true, false] {
+            #expect(!all.joined(at: after.position))
+            #expect(!some.joined(at: after.position))
+            #expect(none.joined(at: after.position) == isFirst, "the room that it knows has ended")
         }
         #expect(numbers(all.advance(over: after.events)) == [6])
         #expect(numbers(some.advance(over: after.events)) == [4, 5, 6])

@@ -143,9 +143,36 @@ import TrebuchetTesting
                     #expect(bob.wrappedValue.events.map(\.data.name) == (1...150).map { "0-\($0)" })
                 } else {
                     await wait(for: bob) { $0.error as? RoomError == .eventsMissed(count: 250) }
-                    #expect(bob.wrappedValue.events.count == 350)
+                    #expect(bob.wrappedValue.events.count == 350 && bob.wrappedValue.missedCount == 250)
                 }
             }
+            await link.close()
+        }
+    }
+
+    @Test("a member that was away learns that the room has ended meanwhile, and receives the events of the new one")
+    func restarted() async throws {
+        var limits = RoomLimits()
+        limits.reconnectTime = .milliseconds(50)
+        try await RoomTestEnvironment.run(limits) { environment in
+            let link = try FaultyLink(to: environment.address, seed: 2)
+            let bob = environment.guest(through: link).emoji()
+            await wait(for: bob) { $0.isConnected }
+            let ada = environment.guest()
+            try await link.refuseConnections {
+                await link.disconnectAll()
+                #expect(await eventually { environment.host.roomCount == 0 })
+                try await ada.client.connect()
+                let room = try ada.room()
+                _ = try await room.join(presence: nil, token: nil, attempt: nil)
+                try await room.publish(topic: "emoji", payload: .object(["name": .string("new")]))
+            }
+            await wait(for: bob) { $0.latestEvent?.data.name == "new" }
+            #expect(bob.wrappedValue.restarts == 1 && bob.wrappedValue.missedCount == 0)
+            await link.disconnectAll()
+            await wait(for: bob) { !$0.isConnected }
+            await wait(for: bob) { $0.isConnected }
+            #expect(bob.wrappedValue.restarts == 1, "the room was there all the time")
             await link.close()
         }
     }

@@ -26,6 +26,9 @@ extension Judge {
         outcome.findings += judging.findings(try await readCollection()) + judging.roomFindings()
         outcome.lost += judging.lost
         outcome.shownAgain += judging.shownAgain
+        outcome.missed += judging.missed
+        outcome.roomRestarts += contents.reports.reduce(0) { max($0, $1.restarts) }
+        if strictness == .ordered, outcome.roomRestarts > 0 { found("the room has ended during an ordered change") }
         outcome.mutations = contents.commits.count
         outcome.published = contents.published.count
     }

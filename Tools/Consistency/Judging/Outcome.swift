@@ -33,6 +33,9 @@ struct Outcome: SeedOutcome {
     var published = 0
     /// Events that room members received again because the room had lost its history.
     var shownAgain = 0
+    /// Events that room members were not shown, and were told so; and how often a room had ended while all its members were away.
+    var missed = 0
+    var roomRestarts = 0
 
     mutating func add(_ other: Outcome) {
         findings += other.findings
@@ -53,6 +56,8 @@ struct Outcome: SeedOutcome {
         mutations += other.mutations
         published += other.published
         shownAgain += other.shownAgain
+        missed += other.missed
+        roomRestarts += other.roomRestarts
         lostNodes += other.lostNodes
         overflows += other.overflows
         slowestRefusal = max(slowestRefusal, other.slowestRefusal)
@@ -74,9 +79,10 @@ struct Outcome: SeedOutcome {
     }
 
     private var writing: String {
-        mutations + published == 0
-            ? ""
-            : "\(mutations) mutations of a collection, \(published) events of a room\(shownAgain > 0 ? ", \(shownAgain) shown again" : ""); "
+        guard mutations + published > 0 else { return "" }
+        let notes = [(shownAgain, "shown again"), (missed, "reported as missed"), (roomRestarts, "ends of the room")]
+        return "\(mutations) mutations of a collection, \(published) events of a room"
+            + notes.filter { $0.0 > 0 }.map { ", \($0.0) \($0.1)" }.joined() + "; "
     }
 
     var description: String {

@@ -91,7 +91,7 @@ final class RoomMember {
         let (talk, presence) = (talk.wrappedValue, presence.wrappedValue)
         return MemberReport(
             name: "\(number)", events: talk.events.map(\.data), peers: presence.peers.map(\.data),
-            missed: talk.error.map { "\($0)" })
+            error: talk.error.map { "\($0)" }, missed: talk.missedCount, restarts: talk.restarts)
     }
 }
 
@@ -101,5 +101,8 @@ struct MemberReport: Codable, Sendable {
     var events: [String]
     var peers: [ConsistencyPresence]
     /// The error of its topic.
-    var missed: String?
+    var error: String?
+    /// The events that it was told it had missed, and how often the room was created again while it was away.
+    var missed: Int
+    var restarts: Int
 }

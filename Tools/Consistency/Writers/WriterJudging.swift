@@ -8,6 +8,8 @@ struct WriterJudging {
     private(set) var lost = 0
     /// Events that a member received again because the room had lost its history.
     private(set) var shownAgain = 0
+    /// Acknowledged events that a member was not shown, and was told so: the room had ended or had discarded them.
+    private(set) var missed = 0
 
     init(
         _ contents: WriteHistory.Contents, revisionsDiffer: Bool, mayBeLost: ((ContinuousClock.Instant) -> Bool)?
@@ -109,11 +111,16 @@ struct WriterJudging {
                 }
             }
             let shown = Set(report.events)
+            var missing: [String] = []
             for (label, time) in contents.published where Label(label)?.name != report.name {
-                guard !shown.contains(label), !isLost(time) else { continue }
-                findings.append(
-                    "member \(report.name) was not shown \(label), which was acknowledged; its topic says: \(report.missed ?? "nothing")"
-                )
+                if !shown.contains(label), !isLost(time) { missing.append(label) }
+            }
+            guard missing.count > report.missed, report.restarts == 0 else {
+                missed += missing.count
+                continue
+            }
+            findings += missing.map {
+                "member \(report.name) was not shown \($0), which was acknowledged; its topic says: \(report.error ?? "nothing")"
             }
         }
         return findings

@@ -12,6 +12,8 @@ export class EventCursor {
     private _earlier: { epoch: string; last: number }[] = []
     _last = 0
     _missed = 0
+    /** How often the known room had ended and another one was joined. */
+    _restarts = 0
 
     /** Sets the position after a join; `events` is the position of the room. */
     _joined({ epoch, last, earlier: all = [] }: EventPosition): void {
@@ -26,6 +28,7 @@ export class EventCursor {
             const mine = [...this._earlier, { epoch: this._epoch, last: this._last }]
             const known = mine.filter((incarnation) => incarnations.has(incarnation.epoch)).pop()
             this._last = known ? Math.min(this._last, known.last, incarnations.get(known.epoch)!) : 0
+            if (!known) this._restarts++
         }
         this._epoch = epoch
         this._earlier = earlier

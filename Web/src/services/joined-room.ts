@@ -143,7 +143,8 @@ export class JoinedRoom {
     }
 
     private _setStatus(phase: RoomStatus["phase"], error?: unknown): void {
-        this._room.status._show({ phase, error, missed: this._cursor._missed } as RoomStatus)
+        const { _missed: missed, _restarts: restarts } = this._cursor
+        this._room.status._show({ phase, error, missed, restarts } as RoomStatus)
     }
 
     private async _begin(): Promise<void> {

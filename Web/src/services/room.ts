@@ -10,7 +10,7 @@ import { copied, merged } from "./values.js"
 /** The app's view of a room. The code that joins it and exchanges messages is trebuchet-rooms.js, which is loaded for the first room. */
 export class OpenRoom implements Room<any> {
     readonly peers = new DisplayedValue<readonly Peer[]>([])
-    readonly status = new DisplayedValue<RoomStatus>({ phase: "joining", missed: 0 })
+    readonly status = new DisplayedValue<RoomStatus>({ phase: "joining", missed: 0, restarts: 0 })
     readonly _listeners = new Listeners<[RoomEvent]>()
     /** The number of events that are not published yet. */
     _publishing = 0
@@ -82,7 +82,7 @@ export class OpenRoom implements Room<any> {
                 return new JoinedRoom(this._backend, this)
             } catch (error) {
                 if (this._backend._isClosed) throw closed()
-                this.status._show({ phase: "joining", error: failure("unavailable", String(error)), missed: 0 })
+                this.status._show({ phase: "joining", error: failure("unavailable", String(error)), missed: 0, restarts: 0 })
             }
         }
     }

@@ -100,6 +100,11 @@ export interface RoomStatus {
     readonly error?: TrebuchetError
     /** The number of events that the room had discarded before they could be read. */
     readonly missed: number
+    /**
+     * How often the room has ended and was created again while this client was away, for example when the last member had left or a
+     * server without a cluster was restarted. Events that were published meanwhile may be missing.
+     */
+    readonly restarts: number
 }
 
 export interface RoomEvent<Payload = any> {

@@ -22,6 +22,13 @@ final class CollectionLog: Sendable {
         refusal("\(what) in collection '\(collection)' to \(Self.name(connection)): \(error)")
     }
 
+    /// Logs a mutation that was not executed because other writes change its documents again and again.
+    func contention(in collection: String, by connection: CallerConnection) {
+        refusal(
+            "a large transaction in collection '\(collection)' to \(Self.name(connection)): other writes change its documents"
+        )
+    }
+
     /// Returns the principal of a connection, or its address when it is not signed in.
     static func name(_ connection: CallerConnection) -> String {
         let address = connection.remoteAddress.map { " at \($0.host)" } ?? ""

@@ -1,5 +1,5 @@
-/// The order of commits. A commit that is suspended before it is executed, or while it is executed, has the turn; later commits
-/// wait for it. A commit that is not suspended needs no turn when no other commit has it.
+/// The order of a connection's commits to a collection. A commit that is suspended before its end has the turn; later commits
+/// wait for it.
 ///
 /// It is used in its collection's isolation only.
 final class CommitOrder {
@@ -9,12 +9,6 @@ final class CommitOrder {
 
     /// For tests.
     var waitingCount: Int { waiting.count }
-
-    /// Takes the turn; another commit must not have it.
-    func take() {
-        assert(!isTaken)
-        isTaken = true
-    }
 
     /// Takes the turn after the commits that wait for it. ``end()`` must follow.
     func waitForTurn(isolation: isolated (any Actor)? = #isolation) async {

@@ -3,8 +3,8 @@ internal import Trebuchet
 /// The end of an unused collection.
 extension DocumentCollection {
     var isUnused: Bool {
-        !isClosed && !isWriting && copying == nil && !commits.isTaken && commitsOfConnections.isEmpty
-            && next.isEmpty && !table.hasUnwritten && queries.isEmpty
+        !isClosed && !isWriting && copying == nil && commitsOfConnections.isEmpty && next.isEmpty
+            && !table.hasUnwritten && queries.isEmpty
     }
 
     /// Deactivates the collection without readers and commands: at once when it has no documents, else after a time.

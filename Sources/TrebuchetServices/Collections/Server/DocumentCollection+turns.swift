@@ -14,10 +14,8 @@ extension DocumentCollection {
         var slice = ScanSlice()
         /// True when later commits of the connection wait for it.
         var hasConnection = false
-        /// True when all later commits wait for it.
-        var hasTurn = false
-        /// True when it was suspended.
-        var isSuspended = false
+        /// The number of its suspensions.
+        var suspensions = 0
 
         init(_ connection: CallerConnection, count: Int) {
             self.connection = connection
@@ -56,7 +54,7 @@ extension DocumentCollection {
         _ commit: inout CommitProgress, _ body: () async throws(CollectionError) -> Void = {}
     ) async throws(CollectionError) {
         chargeSlice(of: &commit)
-        commit.isSuspended = true
+        commit.suspensions += 1
         if !commit.hasConnection {
             let order = commitsOfConnections[commit.connection] ?? CommitOrder()
             commitsOfConnections[commit.connection] = order
@@ -72,7 +70,6 @@ extension DocumentCollection {
     /// Ends a commit in each case.
     func end(_ commit: inout CommitProgress) {
         chargeSlice(of: &commit)
-        if commit.hasTurn { commits.end() }
         guard commit.hasConnection, let order = commitsOfConnections[commit.connection] else { return }
         order.end()
         if !order.isTaken { commitsOfConnections[commit.connection] = nil }
@@ -80,7 +77,7 @@ extension DocumentCollection {
 
     private func chargeSlice(of commit: inout CommitProgress) {
         let time = commit.slice.elapsed
-        if commit.isSuspended {
+        if commit.suspensions > 0 {
             turns.charge(time, to: &commit.work)
         } else {
             turns.chargeFirst(time, to: &commit.work, items: commit.count)

@@ -3,7 +3,10 @@ internal import Trebuchet
 
 /// Execution of commits, expiry of documents, and writes to the store.
 extension DocumentCollection {
-    /// Executes mutations after those of earlier commits; their changes are part of the next batch.
+    /// The time in milliseconds after which a client repeats a mutation whose documents others change again and again.
+    private static let contentionDelay = 100
+
+    /// Executes mutations after those of the connection's earlier commits; their changes are part of the next batch.
     func execute(
         _ mutations: [EncodedJSON], from client: String, of principal: Principal?, _ caller: CollectionConnectionState
     ) async throws(CollectionError) -> [MutationOutcome] {
@@ -11,61 +14,94 @@ extension DocumentCollection {
         defer { end(&commit) }
         try await begin(&commit)
         let read = try await decode(mutations, of: caller, &commit)
-        let admitted = try admit(read, from: ByteText(client), caller)
-        let targets = linkTargets(of: admitted, from: ByteText(client))
-        var found: [LinkTarget: Document] = [:]
+        let client = ByteText(client)
+        let admitted = try admit(read, from: client, caller)
+        let targets = linkTargets(of: admitted, from: client)
+        var linked = LinkedDocuments()
         if !targets.isEmpty {
-            // Without the turn, because the collections of the targets may have to be loaded.
             let host = host
-            try await suspend(&commit) { () async throws(CollectionError) in found = try await host.documents(targets) }
-        }
-        if commits.isTaken { try await waitForTurn(&commit) }
-        if !found.isEmpty {
-            // They may have changed meanwhile.
-            takeTurn(&commit)
-            found = try await host.documentsInMemory(found)
-            try checkOpen()
-        }
-        let (host, name, now, rules) = (host, name, host.clock.now(), host.rules)
-        let there = found.filter { target, document in
-            !document.isExpired(at: now) && host.may(principal, .read, document, in: target.collection)
+            // Their collections may have to be loaded.
+            try await suspend(&commit) { () async throws(CollectionError) in
+                linked.found = try await host.documents(targets)
+            }
         }
         defer {
-            isEvaluating = false
             applyExpired()
             watchForExpiry()
         }
         var outcomes: [MutationOutcome] = []
-        let failures = self.failures
+        /// The number of failed batches before the first mutation was executed.
+        var failures: Int?
         for mutation in admitted {
-            if table.isBatchFull || !outcomes.isEmpty && commit.slice.isOver {
-                try await pause(&commit, failures: outcomes.isEmpty ? nil : failures)
-            }
+            if !outcomes.isEmpty, commit.slice.isOver { try await pause(&commit, failures: failures) }
             switch mutation {
-            case .mutation(let mutation):
-                var evaluation = MutationEvaluation(
-                    mutation, from: ByteText(client), creator: principal?.id, origin: table.origin(of: caller.host))
-                while true {
-                    let outcome = table.resume(
-                        &evaluation, &commit.slice, at: now, isThere: { there[$0] != nil },
-                        check: { change throws(CollectionError) in try rules.validate(principal, change, in: name) }
-                    ) { action, document in host.may(principal, action, document, in: name) }
-                    if let outcome {
-                        isEvaluating = false
-                        outcomes.append(outcome)
-                        break
-                    }
-                    // Documents that expire meanwhile would start it again.
-                    isEvaluating = true
-                    try await pause(&commit, failures: outcomes.isEmpty ? nil : failures)
-                }
             case .refused(let outcome): outcomes.append(outcome)
+            case .mutation(let mutation):
+                if !linked.found.isEmpty { try await update(&linked, of: principal, commit) }
+                let evaluation = MutationEvaluation(
+                    mutation, from: client, creator: principal?.id, origin: table.origin(of: caller.host))
+                let outcome = try await evaluate(evaluation, of: principal, linked, &commit, failures: failures)
+                guard let outcome else {
+                    host.log.contention(in: name, by: caller.connection)
+                    guard !outcomes.isEmpty else { throw .rateLimited(retryAfterMilliseconds: Self.contentionDelay) }
+                    return outcomes
+                }
+                outcomes.append(outcome)
             }
+            failures = failures ?? self.failures
             if let error = outcomes.last?.error {
                 host.log.refusal(error, of: "a write", in: name, by: caller.connection)
             }
         }
         return outcomes
+    }
+
+    /// Executes a mutation. Other commits are executed while it is suspended.
+    ///
+    /// - Returns: nil when others change its documents again and again; then it was not executed.
+    private func evaluate(
+        _ evaluation: MutationEvaluation, of principal: Principal?, _ linked: LinkedDocuments,
+        _ commit: inout CommitProgress, failures: Int?
+    ) async throws(CollectionError) -> MutationOutcome? {
+        let (host, name) = (host, name)
+        var evaluation = evaluation
+        while true {
+            while table.isBatchFull { try await pause(&commit, failures: failures) }
+            let rules = host.rules
+            let part = table.resume(
+                &evaluation, &commit.slice, at: host.clock.now(), isThere: { linked.readable.contains($0) },
+                check: { change throws(CollectionError) in try rules.validate(principal, change, in: name) }
+            ) { action, document in host.may(principal, action, document, in: name) }
+            switch part {
+            case .complete(let outcome): return outcome
+            case .contended: return nil
+            case .incomplete: try await pause(&commit, failures: failures)
+            }
+        }
+    }
+
+    /// The documents of other collections to which the mutations of a commit link.
+    private struct LinkedDocuments {
+        var found: [LinkTarget: Document] = [:]
+        /// Those that exist and that the caller may read.
+        var readable: Set<LinkTarget> = []
+        /// The number of the commit's suspensions before they were read.
+        var suspensions: Int?
+    }
+
+    /// Reads linked documents again after a suspension: they may have changed.
+    private func update(
+        _ linked: inout LinkedDocuments, of principal: Principal?, _ commit: CommitProgress
+    ) async throws(CollectionError) {
+        guard linked.suspensions != commit.suspensions else { return }
+        linked.found = try await host.documentsInMemory(linked.found)
+        try checkOpen()
+        linked.suspensions = commit.suspensions
+        let now = host.clock.now()
+        let readable = linked.found.filter { target, document in
+            !document.isExpired(at: now) && host.may(principal, .read, document, in: target.collection)
+        }
+        linked.readable = Set(readable.keys)
     }
 
     /// Returns the first mutations that may be executed now: all, or while the memory is used up, those that are repeated or only
@@ -108,29 +144,13 @@ extension DocumentCollection {
         return targets
     }
 
-    /// Returns when a commit has the turn, after those that wait for it.
-    private func waitForTurn(_ commit: inout CommitProgress) async throws(CollectionError) {
-        var hasTurn = false
-        defer { commit.hasTurn = hasTurn }
-        try await suspend(&commit) {
-            await commits.waitForTurn()
-            hasTurn = true
-        }
-    }
-
-    private func takeTurn(_ commit: inout CommitProgress) {
-        if !commit.hasTurn { commits.take() }
-        commit.hasTurn = true
-    }
-
-    /// Suspends a commit between two writes. Other work gets its turn, and commits that arrive meanwhile wait for this one.
+    /// Suspends a commit between two writes, and until the batch has room. Other work gets its turn.
     ///
     /// - Parameter failures: the number of failed batches before the first mutation of the commit; nil when none was executed.
     private func pause(_ commit: inout CommitProgress, failures: Int?) async throws(CollectionError) {
-        takeTurn(&commit)
         let connection = commit.connection
         try await suspend(&commit) { () async throws(CollectionError) in
-            if table.isBatchFull, !isEvaluating { try await waitUntilWritten(for: connection) }
+            if table.isBatchFull { try await waitUntilWritten(for: connection) }
         }
         guard failures == nil || failures == self.failures else {
             throw .storeFailed("the preceding write could not be stored")
@@ -160,9 +180,8 @@ extension DocumentCollection {
     /// The size of a batch in bytes above which it is encoded outside the reactor.
     private static let maximumEncodedBytes = 256 << 10
 
-    /// Removes expired documents, a part in each turn; those that expire during an evaluation, after its commit.
+    /// Removes expired documents, a part in each turn.
     func expire() {
-        guard !isEvaluating else { return }
         let isMore = table.expire(at: host.clock.now(), limit: Self.expiredAtOnce)
         applyExpired()
         countDocuments()

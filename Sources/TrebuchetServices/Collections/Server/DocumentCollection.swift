@@ -3,8 +3,9 @@ internal import Trebuchet
 
 /// A collection `collections/<name>`: its documents, and the commands that change them.
 ///
-/// Commands are executed one after the other, in the order of their arrival. Their changes are written to the store together
-/// with others that arrived meanwhile. Then readers receive them, and only then the commands are answered.
+/// The commands of a connection are executed one after the other, in the order of their arrival; a command that takes long does
+/// not hold up those of other connections. Changes are written to the store together with others that arrived meanwhile. Then
+/// readers receive them, and only then the commands are answered.
 @Trebuchet
 distributed actor DocumentCollection: ServiceActor {
     /// The maximum number of expired documents that are processed in one turn.
@@ -33,8 +34,6 @@ distributed actor DocumentCollection: ServiceActor {
     var next = PendingBatch()
     var current: PendingBatch?
     var isWriting = false
-    /// True while a mutation is evaluated in several turns.
-    var isEvaluating = false
     /// True while a task removes expired documents, because a turn was not enough.
     var isExpiring = false
     /// The task that updates results, while a turn was not enough.
@@ -53,8 +52,6 @@ distributed actor DocumentCollection: ServiceActor {
     var isIdleTimerRunning = false
     /// True while another collection is being unloaded to make room.
     private var isUnloading = false
-    /// The order of the commits that are executed in several turns, or wait for one.
-    let commits = CommitOrder()
     /// The orders of the commits of connections, while one of them is suspended before its end.
     var commitsOfConnections: [CallerConnection: CommitOrder] = [:]
     /// The time of the timer, in milliseconds since 1970.

@@ -2,8 +2,8 @@ internal import Platform
 
 /// The evaluation of mutations. Only its end changes documents.
 extension DocumentTable {
-    /// After this number of starts, an evaluation is completed in one part.
-    private static let maximumStarts = 4
+    /// After this number of starts, an evaluation is completed in one part, if that takes at most the second number of steps.
+    private static let (maximumStarts, maximumSteps) = (4, 2_000)
     /// The number of bytes of a document that count as a step of an evaluation.
     private static let bytesOfStep = 256
 
@@ -23,47 +23,82 @@ extension DocumentTable {
     ) -> MutationOutcome {
         var evaluation = MutationEvaluation(mutation, from: ByteText(client), creator: creator, origin: origin)
         while true {
-            var slice = ScanSlice()
-            let outcome = resume(&evaluation, &slice, at: now, isThere: isThere, check: check, may: may)
-            if let outcome { return outcome }
+            var slice = ScanSlice.unlimited
+            let part = resume(&evaluation, &slice, at: now, isThere: isThere, check: check, may: may)
+            if case .complete(let outcome) = part { return outcome }
         }
     }
 
-    /// Evaluates writes of a mutation for a time slice, at least one; the last part applies the changes. The parameters must be the
-    /// same each time, see `apply`.
-    ///
-    /// - Returns: the outcome; nil when the evaluation must be resumed.
+    /// The result of a part of an evaluation.
+    enum EvaluationPart {
+        /// The evaluation must be resumed.
+        case incomplete
+        /// The mutation was not executed: others change its documents again and again, and it is too large for one part.
+        case contended
+        case complete(MutationOutcome)
+    }
+
+    /// Evaluates writes of a mutation for a time slice, at least one; the last part applies the changes. For the parameters see
+    /// `apply`.
     mutating func resume(
         _ evaluation: inout MutationEvaluation, _ slice: inout ScanSlice, at now: Int,
         isThere: (LinkTarget) -> Bool, check: ChangeCheck?, may: Permission
-    ) -> MutationOutcome? {
-        if !evaluation.isStarted {
-            if let outcome = recordedOutcome(of: evaluation.mutation, by: evaluation.client) { return outcome }
-            start(&evaluation, at: now)
-        } else if !evaluation.isValid(revision: revision, { self.document($0) }) {
-            start(&evaluation, at: now)
-        }
+    ) -> EvaluationPart {
+        // It may have been repeated over another connection meanwhile.
+        if let outcome = recordedOutcome(of: evaluation.mutation, by: evaluation.client) { return .complete(outcome) }
+        if !evaluation.isStarted || !evaluation.isValid({ self.document($0) }) { start(&evaluation, at: now) }
         let writes = evaluation.mutation.writes
-        let isWhole = evaluation.starts >= Self.maximumStarts
+        var isWhole = evaluation.starts >= Self.maximumStarts
         do throws(CollectionError) {
-            while evaluation.next < writes.count {
-                let bytes = try perform(
-                    writes[evaluation.next], &evaluation, isThere: isThere, check: check, may: may)
-                evaluation.advance()
-                guard evaluation.next < writes.count, !isWhole else { continue }
-                if slice.isOver(afterSteps: 1 + bytes / Self.bytesOfStep) { return nil }
+            while true {
+                while evaluation.next < writes.count {
+                    let bytes = try perform(
+                        writes[evaluation.next], &evaluation, isThere: isThere, check: check, may: may)
+                    evaluation.advance()
+                    guard evaluation.next < writes.count else { break }
+                    let steps = 1 + bytes / Self.bytesOfStep
+                    if isWhole {
+                        evaluation.steps += steps
+                        if evaluation.steps > Self.maximumSteps { return .contended }
+                    } else if slice.isOver(afterSteps: steps) {
+                        return .incomplete
+                    }
+                }
+                if hasRoom(for: evaluation) { break }
+                // Others have used the quotas meanwhile. The evaluation as of now has the error, or room.
+                start(&evaluation, at: now)
+                isWhole = true
             }
         } catch {
             let outcome = MutationOutcome(
                 number: evaluation.mutation.number, revision: revision, error: error,
                 index: writes.count > 1 ? evaluation.next : nil)
             remember(outcome, of: evaluation, isWritten: false)
-            return outcome
+            return .complete(outcome)
         }
+        evaluation.renumber(after: revision, at: time)
         apply(evaluation)
         let outcome = MutationOutcome(number: evaluation.mutation.number, revision: revision)
         remember(outcome, of: evaluation, isWritten: evaluation.hasChanges)
-        return outcome
+        return .complete(outcome)
+    }
+
+    /// Returns whether the changes of a complete evaluation are within the quotas after those of others.
+    private func hasRoom(for evaluation: borrowing MutationEvaluation) -> Bool {
+        guard evaluation.firstRevision != revision else { return true }
+        var others = DocumentQuotas()
+        for change in evaluation.changes {
+            let before = document(change.id)
+            if let after = change.document {
+                do throws(CollectionError) {
+                    try shares.check(before, with: after, limits, beyond: others)
+                } catch {
+                    return false
+                }
+            }
+            others.replace(before, with: change.document)
+        }
+        return true
     }
 
     private mutating func start(_ evaluation: inout MutationEvaluation, at now: Int) {

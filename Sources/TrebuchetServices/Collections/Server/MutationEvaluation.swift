@@ -2,8 +2,9 @@ internal import Platform
 
 /// The evaluation of a mutation: the documents after its writes so far. Pure.
 ///
-/// The table does not change before the evaluation is complete. So a mutation can be evaluated in several turns while batches,
-/// expiry and administrators change the table. When they have changed a document that it has read, it starts again.
+/// The table does not change before the evaluation is complete. So a mutation can be evaluated in several turns while other
+/// mutations, batches, expiry and administrators change the table. When they have changed a document that it has read, it
+/// starts again.
 struct MutationEvaluation: Sendable {
     /// A document after the writes so far.
     struct Change: Sendable {
@@ -30,7 +31,10 @@ struct MutationEvaluation: Sendable {
     private(set) var next = 0
     /// The number of its parts that started with the first write.
     private(set) var starts = 0
-    private var firstRevision = 0
+    /// The steps of all writes in the current part, if that is the last one in each case.
+    var steps = 0
+    /// The number of the table's last write when it started.
+    private(set) var firstRevision = 0
     /// The size of the changed documents in a batch.
     private var byteCount = 0
     /// The documents of the table that the writes have read, if there are several writes.
@@ -49,20 +53,34 @@ struct MutationEvaluation: Sendable {
     /// - Parameter revision: the number of the table's last write.
     mutating func start(at time: Int, revision: Int) {
         (self.time, self.revision, firstRevision) = (time, revision, revision)
-        (changes, quotas, reads, next, byteCount) = ([], DocumentQuotas(), [], 0, 0)
+        (changes, quotas, reads, next, byteCount, steps) = ([], DocumentQuotas(), [], 0, 0, 0)
         starts += 1
     }
 
     /// Returns whether the table still has the documents that the writes have read.
-    func isValid(revision: Int, _ document: (DocumentID) -> Document?) -> Bool {
-        revision == firstRevision
-            && reads.allSatisfy { id, before in
-                switch (before, document(id)) {
-                case (nil, nil): true
-                case (let before?, let now?): before.isSame(as: now)
-                default: false
-                }
+    func isValid(_ document: (DocumentID) -> Document?) -> Bool {
+        reads.allSatisfy { id, before in
+            switch (before, document(id)) {
+            case (nil, nil): true
+            case (let before?, let now?): before.isSame(as: now)
+            default: false
             }
+        }
+    }
+
+    /// Gives the changes the numbers and the time of writes after others that were made meanwhile.
+    ///
+    /// - Parameters:
+    ///   - revision: the number of the table's last write.
+    ///   - time: milliseconds since 1970.
+    mutating func renumber(after revision: Int, at time: Int) {
+        guard revision != firstRevision || time != self.time else { return }
+        let offset = revision - firstRevision
+        for place in changes.indices {
+            changes[place].revision += offset
+            changes[place].document?.renumber(by: offset, createdAfter: firstRevision, at: time)
+        }
+        (self.revision, firstRevision, self.time) = (self.revision + offset, revision, time)
     }
 
     /// Returns a document as the next write sees it.

@@ -74,7 +74,9 @@ extension JoinedRoom {
                     contents.rosterCount += 1
                 }
                 // Other members see the client from now on, and it must receive all events published since the join.
-                if contents.wantsEvents { contents.cursor.joined(at: ticket.events) }
+                if contents.wantsEvents, contents.cursor.joined(at: ticket.events) {
+                    contents.addArrived([.restarted])
+                }
                 contents.plan.joined(ticket, showing: shown)
             }
         case .set(let shown):

@@ -178,6 +178,7 @@ extension JoinedRoom {
             feed.receive(event)
         case .event: break
         case .missed(let count): feed.missed(count)
+        case .restarted: feed.restarted()
         }
     }
 }

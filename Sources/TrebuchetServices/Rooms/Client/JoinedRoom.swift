@@ -42,11 +42,14 @@ final class JoinedRoom: Sendable {
     enum RoomInput: Equatable {
         case event(RoomEvent)
         case missed(Int)
+        /// The room has ended and was created again while the client was away.
+        case restarted
 
         var eventCount: Int {
             switch self {
             case .event: 1
             case .missed(let count): count
+            case .restarted: 0
             }
         }
     }
@@ -171,7 +174,7 @@ extension JoinedRoom.Contents {
                 let (sum, isTooLarge) = sum.addingReportingOverflow(input.eventCount)
                 return isTooLarge ? .max : sum
             }
-            arrived = [.missed(missed)]
+            arrived = arrived.filter { $0 == .restarted }.suffix(1) + [.missed(missed)]
         }
         arrived += inputs
     }

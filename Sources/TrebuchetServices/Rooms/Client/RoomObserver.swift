@@ -7,6 +7,8 @@ protocol RoomObserver: AnyObject, Sendable {
     func applyRoster(_ roster: Roster, without own: Set<String>)
     func receive(_ event: RoomEvent)
     func missed(_ count: Int)
+    /// The room has ended and was created again while the client was away.
+    func restarted()
 }
 
 extension RoomObserver {
@@ -14,6 +16,7 @@ extension RoomObserver {
     func applyRoster(_ roster: Roster, without own: Set<String>) {}
     func receive(_ event: RoomEvent) {}
     func missed(_ count: Int) {}
+    func restarted() {}
 }
 
 /// The state of a room at the client.

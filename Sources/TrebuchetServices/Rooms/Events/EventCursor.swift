@@ -34,28 +34,37 @@ struct EventCursor: Equatable {
     private(set) var last: Int?
 
     /// The client has joined the room, perhaps again. All events published after its first join are for it.
-    mutating func joined(at position: EventPosition) {
+    ///
+    /// - Returns: true when the room that the client knows has ended and this is a new one, so that events may be missing.
+    @discardableResult
+    mutating func joined(at position: EventPosition) -> Bool {
         let position = position.bounded
+        defer { (epoch, earlier) = (position.epoch, position.earlier ?? []) }
         switch epoch {
         // Not below 0, whatever the server sends, so that arithmetic on it cannot overflow.
         case nil: last = max(0, position.last)
         case position.epoch: break
-        // The room has moved and may have lost its last events, or it is a new incarnation, of which all events are new.
-        default: last = min(last ?? 0, shared(with: position))
+        default:
+            guard let shared = shared(with: position) else {
+                last = 0
+                return true
+            }
+            // The room has moved, and may have lost its last events.
+            last = min(last ?? 0, shared)
         }
-        (epoch, earlier) = (position.epoch, position.earlier ?? [])
+        return false
     }
 
-    /// The number of the last event that the room had in an incarnation known here as well. The newest of these counts: a room that was
-    /// restored knows an earlier one only.
-    private func shared(with position: EventPosition) -> Int {
+    /// The number of the last event that the room had in an incarnation known here as well; nil when there is none. The newest of these
+    /// counts: a room that was restored knows an earlier one only.
+    private func shared(with position: EventPosition) -> Int? {
         let known = (position.earlier ?? []) + [position]
         for incarnation in [EventPosition(epoch: epoch ?? "", last: .max)] + earlier.reversed() {
             if let found = known.last(where: { $0.epoch == incarnation.epoch }) {
                 return max(0, min(incarnation.last, found.last))
             }
         }
-        return 0
+        return nil
     }
 
     /// The room was joined before its events were observed: events up to `number` are skipped.

@@ -20,6 +20,11 @@ public struct TopicChannel<Payload: Codable & Sendable & Equatable>: Sendable {
     public var publishStatus: OperationStatus
     /// The error of the newest publish, until one succeeds or `reset()`; or an error of the room, or missed events.
     public var error: (any Error)?
+    /// The number of events of all topics that the room had discarded before this client could receive them.
+    public internal(set) var missedCount = 0
+    /// How often the room has ended and was created again while this client was away, for example when the last member had left or
+    /// a server without a cluster was restarted. Events that were published meanwhile may be missing.
+    public internal(set) var restarts = 0
     /// The destination of events; nil for a channel without a key.
     var sink: TopicEventSink?
 
@@ -65,6 +70,7 @@ extension TopicChannel: Equatable {
     public static func == (a: Self, b: Self) -> Bool {
         a.events == b.events && a.maxEvents == b.maxEvents && a.isConnected == b.isConnected
             && a.isLoading == b.isLoading && a.publishStatus == b.publishStatus && isSameError(a.error, b.error)
+            && a.missedCount == b.missedCount && a.restarts == b.restarts
     }
 }
 

@@ -42,5 +42,12 @@ final class TopicObserver<Payload: Codable & Sendable & Equatable>: RoomObserver
         subscriber.update { $0.addEvent(received) }
     }
 
-    func missed(_ count: Int) { subscriber.update { $0.error = RoomError.eventsMissed(count: count) } }
+    func missed(_ count: Int) {
+        subscriber.update {
+            $0.missedCount = count > .max - $0.missedCount ? .max : $0.missedCount + count
+            $0.error = RoomError.eventsMissed(count: count)
+        }
+    }
+
+    func restarted() { subscriber.update { $0.restarts += 1 } }
 }
