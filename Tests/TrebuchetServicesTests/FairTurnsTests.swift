@@ -82,6 +82,17 @@ import Trebuchet
         #expect(!queue.mustWait(new))
     }
 
+    @Test("shared work does not wait in the share of the caller that has caused it")
+    func shared() {
+        var queue = Queue()
+        let (busy, results) = (Self.caller(1), Queue.Caller(network: nil, member: .shared(ObjectIdentifier(Self.self))))
+        for number in 1...20 { queue.insert("busy", number: UInt64(number), of: busy) }
+        queue.charge(5_000_000, to: busy)
+        queue.insert("other", number: 21, of: Self.caller(2))
+        queue.insert("results", number: 22, of: results)
+        #expect(Set((0..<2).map { _ in queue.removeFirst() ?? "" }) == ["other", "results"])
+    }
+
     @Test("a job that continues is before later ones of its caller")
     func numbers() {
         var queue = Queue()
@@ -104,8 +115,8 @@ import Trebuchet
 
     @Test(
         "a caller with 60 calls to 60 collections has as many slices as one with a single call",
-        arguments: [true, false])
-    func collections(reads: Bool) async throws {
+        arguments: ["commit", "get", "open"])
+    func collections(kind: String) async throws {
         var limits = CollectionLimits()
         limits.writes = RateLimit(callsPerSecond: 10_000, burst: 10_000)
         try await CollectionTestEnvironment.run(
@@ -125,16 +136,18 @@ import Trebuchet
             }
             func call(_ guest: CollectionTestClient, _ number: Int) async throws {
                 let collection = try guest.collection("c\(number)")
-                guard reads else {
+                guard kind != "commit" else {
                     let mutation = DocumentMutation(number: 100 + number, writes: updates)
                     let outcomes = try await collection.commit([mutation], from: "fedcba9876543210")
                     #expect(outcomes.map(\.error) == [nil])
                     return
                 }
+                // Both callers open one query.
+                if kind == "open", number == many { return _ = try await collection.open(EncodedJSON(query.value)) }
                 _ = try await collection.get(query)
             }
             try await withThrowingTaskGroup(of: Bool.self) { group in
-                for number in 0..<many {
+                for number in 0..<(kind == "open" ? many + 1 : many) {
                     group.addTask {
                         try await call(ada, number)
                         return false

@@ -2,19 +2,20 @@ internal import Platform
 
 /// Waiting jobs of callers, in a fair order by cost. Pure.
 ///
-/// Networks have equal shares; a loopback caller has a separate share. In a network, each principal and each connection that is not
+/// Networks have equal shares; a loopback caller and each kind of shared work has a separate share. In a network, each principal and each connection that is not
 /// signed in has an equal share of that. So a caller has one share, however many of its jobs wait. The next job is that of the
 /// caller which has used the least. A caller that was idle begins with the cost of the others. The jobs of a caller are in the
 /// order of their numbers.
 struct FairQueue<Connection: Hashable, Network: Hashable, Job> {
-    /// A principal, or a connection that is not signed in; nil is the server.
+    /// A principal, a connection that is not signed in, or shared work that callers wait for; nil is the server.
     enum Member: Hashable {
         case principal(ByteText)
         case connection(Connection)
+        case shared(ObjectIdentifier)
     }
 
     struct Caller: Hashable {
-        /// Nil for a loopback caller.
+        /// Nil for a loopback caller and for shared work.
         let network: Network?
         let member: Member?
     }

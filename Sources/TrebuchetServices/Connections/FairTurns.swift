@@ -16,13 +16,22 @@ final class FairTurns: EndOfTurnTask, @unchecked Sendable {
     /// The work of one call in slices.
     struct Work {
         /// The caller; nil for the server.
-        let connection: CallerConnection?
+        private let connection: CallerConnection?
+        /// The object of shared work, which belongs to no caller.
+        private let shared: ObjectIdentifier?
         /// The place in the order of the caller's work; nil before the first slice.
         fileprivate var number: UInt64?
         /// True when the estimated time of its slice was counted.
         fileprivate var isEstimated = false
 
-        init(_ connection: CallerConnection?) { self.connection = connection }
+        init(_ connection: CallerConnection?) { (self.connection, shared) = (connection, nil) }
+
+        /// Work that callers wait for, whoever has caused it. It must not wait in the share of one of them.
+        init(sharedBy object: AnyObject) { (connection, shared) = (nil, ObjectIdentifier(object)) }
+
+        fileprivate var caller: Queue.Caller {
+            if let shared { Queue.Caller(network: nil, member: .shared(shared)) } else { FairTurns.caller(connection) }
+        }
     }
 
     /// The maximum number of calls that are resumed for one turn.
@@ -55,10 +64,10 @@ final class FairTurns: EndOfTurnTask, @unchecked Sendable {
         return Dictionary(all) { $1 }
     }
 
-    /// Returns whether the first slice of a caller's work may begin at once.
-    func mayBegin(_ connection: CallerConnection?) -> Bool {
+    /// Returns whether the first slice of work may begin at once.
+    func mayBegin(_ work: Work) -> Bool {
         guard used < ScanSlice.duration else { return false }
-        return queue.isEmpty && resumed == 0 || !queue.mustWait(Self.caller(connection))
+        return queue.isEmpty && resumed == 0 || !queue.mustWait(work.caller)
     }
 
     /// Returns when the work may use a time slice: at once for the first one if possible.
@@ -67,9 +76,9 @@ final class FairTurns: EndOfTurnTask, @unchecked Sendable {
         if isFirst {
             lastNumber += 1
             work.number = lastNumber
-            if mayBegin(work.connection) { return }
+            if mayBegin(work) { return }
         }
-        let (caller, number) = (Self.caller(work.connection), work.number ?? 0)
+        let (caller, number) = (work.caller, work.number ?? 0)
         while true {
             await withCheckedContinuation {
                 queue.insert($0, number: number, of: caller)
@@ -92,14 +101,26 @@ final class FairTurns: EndOfTurnTask, @unchecked Sendable {
         register()
         let estimate = work.isEstimated ? Self.estimate : 0
         work.isEstimated = false
-        queue.charge(Int(nanoseconds) - estimate, to: Self.caller(work.connection))
+        queue.charge(Int(nanoseconds) - estimate, to: work.caller)
+    }
+
+    /// Counts the time of shared work for the callers that have caused it, in equal parts.
+    ///
+    /// - Parameter connections: each as often as it has caused work; nil is the server.
+    func charge(_ nanoseconds: UInt64, toAll connections: [CallerConnection?]) {
+        let part = Int(nanoseconds) / max(1, connections.count)
+        for connection in connections { queue.charge(part, to: Self.caller(connection)) }
     }
 
     /// Counts the time of a first slice that began at once, unless its items explain it.
     ///
     /// - Parameter items: the number of writes or changes.
-    func chargeFirst(_ nanoseconds: UInt64, to work: inout Work, items: Int) {
-        if nanoseconds > Self.freeTime + Self.freeTimeOfItem * UInt64(items) { charge(nanoseconds, to: &work) }
+    /// - Returns: true when it counts.
+    @discardableResult
+    func chargeFirst(_ nanoseconds: UInt64, to work: inout Work, items: Int) -> Bool {
+        guard nanoseconds > Self.freeTime + Self.freeTimeOfItem * UInt64(items) else { return false }
+        charge(nanoseconds, to: &work)
+        return true
     }
 
     private static func caller(_ connection: CallerConnection?) -> Queue.Caller {

@@ -28,14 +28,23 @@ extension DocumentCollection {
     ///
     /// - Parameter connection: the caller; nil for the server.
     func takeTurns(of connection: CallerConnection?, _ body: () -> Bool) async {
-        var work = FairTurns.Work(connection)
+        _ = await takeTurns(FairTurns.Work(connection), body)
+    }
+
+    /// Returns the time that the slices have used, in nanoseconds.
+    private func takeTurns(_ work: FairTurns.Work, _ body: () -> Bool) async -> UInt64 {
+        var work = work
+        var total: UInt64 = 0
         var isDone = false
         while !isDone {
             await turns.waitForSlice(&work)
             let start = MonotonicClock.now
             isDone = isClosed || body()
-            turns.charge(MonotonicClock.now - start, to: &work)
+            let time = MonotonicClock.now - start
+            turns.charge(time, to: &work)
+            total += time
         }
+        return total
     }
 
     // MARK: Commits
@@ -43,7 +52,7 @@ extension DocumentCollection {
     /// Begins a commit at once, unless an earlier one of its connection is suspended, or the reactor has no time for it now.
     func begin(_ commit: inout CommitProgress) async throws(CollectionError) {
         let isNext = commitsOfConnections.isEmpty || commitsOfConnections[commit.connection] == nil
-        guard !isNext || !turns.mayBegin(commit.connection) else { return }
+        guard !isNext || !turns.mayBegin(commit.work) else { return }
         try await suspend(&commit) {}
     }
 
@@ -102,26 +111,30 @@ extension DocumentCollection {
 
     /// Returns when all stored and expired changes are in the results.
     ///
-    /// - Parameter connection: the caller that has caused them; nil for the server.
-    func updateResults(for connection: CallerConnection?) async {
+    /// - Parameter connections: those of the commits that have caused them; nil is the server.
+    func updateResults(for connections: [CallerConnection?]) async {
         repeat {
-            beginUpdate(for: connection)
+            beginUpdate(for: connections)
             await updating?.value
         } while queries.isShowing
     }
 
     /// Updates the results at once if the reactor has time, and in a task if that is not enough.
-    func beginUpdate(for connection: CallerConnection?) {
+    ///
+    /// The work has a share of its own, because the commits of all callers wait for it.
+    func beginUpdate(for connections: [CallerConnection?]) {
         guard updating == nil, queries.isShowing else { return }
-        if turns.mayBegin(connection) {
-            var work = FairTurns.Work(connection)
+        var work = FairTurns.Work(sharedBy: queries)
+        if turns.mayBegin(work) {
             let (items, start) = (queries.unshownCount, MonotonicClock.now)
             let isDone = queries.continueShowing()
-            turns.chargeFirst(MonotonicClock.now - start, to: &work, items: items)
+            let time = MonotonicClock.now - start
+            if turns.chargeFirst(time, to: &work, items: items) { turns.charge(time, toAll: connections) }
             if isDone { return }
         }
-        updating = Task {
-            await takeTurns(of: connection) { queries.continueShowing() }
+        updating = Task { [work] in
+            let time = await takeTurns(work) { queries.continueShowing() }
+            turns.charge(time, toAll: connections)
             updating = nil
             closeIfUnused()
         }

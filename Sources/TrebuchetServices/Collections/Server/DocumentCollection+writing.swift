@@ -193,7 +193,7 @@ extension DocumentCollection {
     /// Removes expired documents from results, independent of the store.
     func applyExpired() {
         queries.recordChanges(table.takeExpired(), revision: revision)
-        beginUpdate(for: nil)
+        beginUpdate(for: [nil])
     }
 
     /// Schedules one timer, for the document that expires first.
@@ -208,7 +208,8 @@ extension DocumentCollection {
             await self?.whenLocal { collection in
                 guard collection.alarm == next else { return }
                 collection.alarm = nil
-                if collection.turns.mayBegin(nil) { collection.expire() } else { collection.expireLater() }
+                let mayExpire = collection.turns.mayBegin(FairTurns.Work(nil))
+                if mayExpire { collection.expire() } else { collection.expireLater() }
             }
         }
     }
@@ -252,7 +253,7 @@ extension DocumentCollection {
                 revision = batch.revision
                 queries.recordChanges(table.endWrite(batch), revision: revision)
                 copyIfSnapshotDue()
-                await updateResults(for: pending.firstConnection)
+                await updateResults(for: pending.connections)
                 visibleRevision = revision
                 pending.succeed(acknowledgement)
                 last = acknowledgement

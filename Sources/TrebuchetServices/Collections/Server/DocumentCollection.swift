@@ -194,28 +194,25 @@ distributed actor DocumentCollection: ServiceActor {
             queries.setCloseHandler(handler, of: caller)
         }
         watchForExpiry()
-        if opened.isNew {
-            try await openQuery(opened.query, for: caller)
-        } else if !opened.query.isReady {
-            await opened.query.waitUntilFound()
-        }
+        if !opened.query.isReady { try await openQuery(opened.query, for: caller) }
         guard opened.query.isReady, !isClosed else { throw .closed }
         return opened.query.ticket(revision: visibleRevision)
     }
 
-    /// Evaluates a query, and lets clients observe its result.
+    /// Evaluates a query, and lets clients observe its result. Each caller that waits for the query takes part in it, so that nobody
+    /// waits for the turns of another caller.
     private func openQuery(
         _ query: OpenQuery, for caller: CollectionConnectionState
     ) async throws(CollectionError) {
         var result: Result<CollectionView, CollectionError>?
         // Each part in a separate turn; the result includes concurrent writes.
         await takeTurns(of: caller.connection) {
-            guard !query.isRemoved else { return true }
+            guard !query.isRemoved, query.view == nil else { return true }
             guard queries.continueScan(query.list) else { return false }
             result = Result { () throws(CollectionError) in try makeView(of: query) }
             return true
         }
-        guard let result else { return }
+        guard let result else { return await query.waitUntilFound() }
         await host.expose(try result.get(), as: query.name)
         query.enterStage(.ready)
     }

@@ -41,9 +41,6 @@ final class PendingBatch {
         return true
     }
 
-    /// The caller of one of the commits; nil for an administrator.
-    var firstConnection: CallerConnection? { gated.first ?? waiters.first?.connection }
-
     func addWaiter(_ continuation: Continuation, of connection: CallerConnection?) {
         waiters.append((continuation, connection))
     }

@@ -62,7 +62,7 @@ import Trebuchet
                         await Task.yield()
                         counts.append(queries.updateTurns)
                     }
-                    await collection.updateResults(for: nil)
+                    await collection.updateResults(for: [nil])
                     #expect(!queries.isShowing)
                     return counts
                 })

@@ -71,11 +71,11 @@ final class OpenQueries {
     /// Adds a reader. A new query has no view yet; `begin` creates it.
     func open(
         _ key: OpenQuery.Key, for caller: CollectionConnectionState, mayRead: @escaping @Sendable (Document) -> Bool
-    ) throws(CollectionError) -> (query: OpenQuery, isNew: Bool, isFirstOfConnection: Bool) {
+    ) throws(CollectionError) -> (query: OpenQuery, isFirstOfConnection: Bool) {
         let isFirst = byReader[caller.connection] == nil
         if let present = open[key] {
             if present.readers[caller.connection] == nil { try addCaller(caller, to: present, isNew: false) }
-            return (present, false, isFirst)
+            return (present, isFirst)
         }
         let window = try QueryWindow(key.query, maximumBytes: host.limits.resultBytes)
         let bytes = Self.queryOverhead + Self.bytesOfQueryByte * EncodedJSON(key.query.value).byteCount
@@ -95,7 +95,7 @@ final class OpenQueries {
         open[key] = query
         byNumber[lastNumber] = query
         byList[list.number, default: []].append(query)
-        return (query, true, isFirst)
+        return (query, isFirst)
     }
 
     private func addCaller(_ caller: CollectionConnectionState, to query: OpenQuery, isNew: Bool)
