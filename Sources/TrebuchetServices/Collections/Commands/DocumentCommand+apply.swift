@@ -82,43 +82,11 @@ extension Document {
 
     /// Adds a value to the array in a field unless it is there, or removes it. Other values in the array stay, as text.
     mutating func setLink(_ isLinked: Bool, _ field: String, _ target: JSONValue) throws(CollectionError) {
-        let target = target.json
-        var isArray = true
-        let changed = fields.withText(of: field) { text -> [UInt8]? in
-            guard let text else { return isLinked ? [UInt8(ascii: "[")] + target + [UInt8(ascii: "]")] : nil }
-            guard text.first == UInt8(ascii: "[") else {
-                isArray = false
-                return nil
-            }
-            return target.withUnsafeBytes { Self.linking(isLinked, text, $0) }
+        switch fields.settingLink(isLinked, target, in: field) {
+        case .changed(let result): fields = result
+        case .unchanged: break
+        case .notAnArray: throw .notAnArray(id: id.text, field: field.excerpt)
         }
-        guard isArray else { throw .notAnArray(id: id.text, field: field.excerpt) }
-        guard let changed, let result = changed.withUnsafeBytes({ fields.setting($0, at: [field]) }) else { return }
-        fields = result
-    }
-
-    /// Returns the text of an array with a value, or without it; nil when it does not change.
-    private static func linking(
-        _ isLinked: Bool, _ array: UnsafeRawBufferPointer, _ target: UnsafeRawBufferPointer
-    ) -> [UInt8]? {
-        let isThere = CanonicalJSON.firstElement(array) { $0.hasSameBytes(target) ? true : nil } ?? false
-        guard isThere != isLinked else { return nil }
-        var text = [UInt8(ascii: "[")]
-        text.reserveCapacity(array.count + target.count + 1)
-        if isLinked {
-            text += array.dropFirst().dropLast()
-            if text.count > 1 { text.append(UInt8(ascii: ",")) }
-            text += target
-        } else {
-            _ = CanonicalJSON.firstElement(array) { element -> Bool? in
-                guard !element.hasSameBytes(target) else { return nil }
-                if text.count > 1 { text.append(UInt8(ascii: ",")) }
-                text += element
-                return nil
-            }
-        }
-        text.append(UInt8(ascii: "]"))
-        return text
     }
 }
 

@@ -16,6 +16,8 @@ extension DocumentCollection {
         var hasConnection = false
         /// The number of its suspensions.
         var suspensions = 0
+        /// The counted bytes of a suspended evaluation.
+        var charge: CollectionMemoryLedger.Charge?
 
         init(_ connection: CallerConnection, count: Int) {
             self.connection = connection
@@ -79,6 +81,7 @@ extension DocumentCollection {
     /// Ends a commit in each case.
     func end(_ commit: inout CommitProgress) {
         chargeSlice(of: &commit)
+        if let charge = commit.charge { host.memory.release([charge]) }
         guard commit.hasConnection, let order = commitsOfConnections[commit.connection] else { return }
         order.end()
         if !order.isTaken { commitsOfConnections[commit.connection] = nil }

@@ -3,8 +3,8 @@ internal import Trebuchet
 
 /// Execution of commits, expiry of documents, and writes to the store.
 extension DocumentCollection {
-    /// The time in milliseconds after which a client repeats a mutation whose documents others change again and again.
-    private static let contentionDelay = 100
+    /// The time in milliseconds after which a client repeats a mutation that was not executed because it is large.
+    private static let evaluationDelay = 100
 
     /// Executes mutations after those of the connection's earlier commits; their changes are part of the next batch.
     func execute(
@@ -40,10 +40,10 @@ extension DocumentCollection {
                 if !linked.found.isEmpty { try await update(&linked, of: principal, commit) }
                 let evaluation = MutationEvaluation(
                     mutation, from: client, creator: principal?.id, origin: table.origin(of: caller.host))
-                let outcome = try await evaluate(evaluation, of: principal, linked, &commit, failures: failures)
+                let outcome = try await evaluate(evaluation, of: principal, caller, linked, &commit, failures: failures)
                 guard let outcome else {
-                    host.log.contention(in: name, by: caller.connection)
-                    guard !outcomes.isEmpty else { throw .rateLimited(retryAfterMilliseconds: Self.contentionDelay) }
+                    // The client repeats it.
+                    guard !outcomes.isEmpty else { throw .rateLimited(retryAfterMilliseconds: Self.evaluationDelay) }
                     return outcomes
                 }
                 outcomes.append(outcome)
@@ -58,10 +58,11 @@ extension DocumentCollection {
 
     /// Executes a mutation. Other commits are executed while it is suspended.
     ///
-    /// - Returns: nil when others change its documents again and again; then it was not executed.
+    /// - Returns: nil when it was not executed, because others change its documents again and again, or because suspended mutations of
+    ///   the caller use too much memory.
     private func evaluate(
-        _ evaluation: MutationEvaluation, of principal: Principal?, _ linked: LinkedDocuments,
-        _ commit: inout CommitProgress, failures: Int?
+        _ evaluation: MutationEvaluation, of principal: Principal?, _ caller: CollectionConnectionState,
+        _ linked: LinkedDocuments, _ commit: inout CommitProgress, failures: Int?
     ) async throws(CollectionError) -> MutationOutcome? {
         let (host, name) = (host, name)
         var evaluation = evaluation
@@ -74,8 +75,20 @@ extension DocumentCollection {
             ) { action, document in host.may(principal, action, document, in: name) }
             switch part {
             case .complete(let outcome): return outcome
-            case .contended: return nil
-            case .incomplete: try await pause(&commit, failures: failures)
+            case .contended:
+                host.log.contention(in: name, by: caller.connection)
+                return nil
+            case .incomplete:
+                do throws(CollectionError) {
+                    let charge = CollectionMemoryLedger.Charge(
+                        bytes: evaluation.memoryBytes, holder: caller.holder, client: caller)
+                    try host.memory.replace(commit.charge.map { [$0] } ?? [], with: charge)
+                    commit.charge = charge
+                } catch {
+                    host.log.refusal(error, of: "a large transaction", in: name, by: caller.connection)
+                    return nil
+                }
+                try await pause(&commit, failures: failures)
             }
         }
     }

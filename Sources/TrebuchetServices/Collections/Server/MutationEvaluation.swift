@@ -48,6 +48,11 @@ struct MutationEvaluation: Sendable {
     var isStarted: Bool { starts > 0 }
     var hasChanges: Bool { revision > firstRevision }
 
+    /// The bytes of the documents that it has read and changed.
+    var memoryBytes: Int {
+        reads.reduce(changes.reduce(0) { $0 + ($1.document?.byteCount ?? 0) }) { $0 + ($1.document?.byteCount ?? 0) }
+    }
+
     /// Starts with the first write.
     ///
     /// - Parameter revision: the number of the table's last write.
