@@ -86,7 +86,9 @@ extension DocumentCollection {
                     commit.charge = charge
                 } catch {
                     host.log.refusal(error, of: "a large transaction", in: name, by: caller.connection)
-                    return nil
+                    let (client, number) = (evaluation.client, evaluation.mutation.number)
+                    guard memory.hasWaited(client, number, through: number, at: host.clock.now()) else { return nil }
+                    return MutationOutcome(number: number, revision: revision, error: error)
                 }
                 try await pause(&commit, failures: failures)
             }
