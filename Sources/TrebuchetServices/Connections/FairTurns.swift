@@ -11,7 +11,7 @@ internal import Transports
 ///
 /// `@unchecked Sendable`: accessed only on its reactor.
 final class FairTurns: EndOfTurnTask, @unchecked Sendable {
-    private typealias Queue = FairQueue<CallerConnection, CallerHost, CheckedContinuation<Void, Never>>
+    fileprivate typealias Queue = FairQueue<CallerConnection, CallerHost, CheckedContinuation<Void, Never>>
 
     /// The work of one call in slices.
     struct Work {

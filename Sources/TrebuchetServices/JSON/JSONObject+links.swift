@@ -1,5 +1,4 @@
 internal import Bytes
-internal import Glibc
 
 extension JSONObject {
     enum LinkResult {
@@ -27,7 +26,7 @@ extension JSONObjectParts {
         return Self.emptyArray.withUnsafeBytes { empty in
             let array = place.found.map { self.value($0) } ?? empty
             guard array.first == UInt8(ascii: "[") else { return .notAnArray }
-            guard CanonicalJSON.hasElement(value, array) != isLinked else { return .unchanged }
+            guard CanonicalJSON.hasElement(value, in: array) != isLinked else { return .unchanged }
             var scan = CanonicalJSON.Scan()
             _ = scan.end(ofValueAt: 0, value)
             var changed = JSONObjectBuilder(like: self)
@@ -50,11 +49,10 @@ extension JSONObjectParts {
 
 extension CanonicalJSON {
     /// Returns whether an array has an element with this text.
-    static func hasElement(_ value: UnsafeRawBufferPointer, _ array: UnsafeRawBufferPointer) -> Bool {
-        // Usually the text occurs nowhere. Where it does, it may be a part of an element.
-        guard let start = array.baseAddress, let bytes = value.baseAddress,
-            memmem(start, array.count, bytes, value.count) != nil
-        else { return false }
+    static func hasElement(_ value: UnsafeRawBufferPointer, in array: UnsafeRawBufferPointer) -> Bool {
+        // Usually the text occurs nowhere. Where it does, it may be a part of an element. Before the quote of a string, the last
+        // byte differs most.
+        guard firstIndex(of: value, anchor: max(0, value.count - 2), in: array) != nil else { return false }
         return firstElement(array) { $0.hasSameBytes(value) ? true : nil } ?? false
     }
 
