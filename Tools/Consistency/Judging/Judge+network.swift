@@ -277,6 +277,16 @@ extension Judge {
         return "\(answers), \(network?.overflowCount ?? 0) overflows of Redis\(lines)"
     }
 
+    var strictness: Strictness { network?.plan.strictness ?? .usual }
+
+    /// The last lines in the logs of all nodes, also of those that have ended.
+    var nodeLogs: String {
+        startedServers.map { number, server in
+            let lines = server.lines.filter { $0.hasPrefix("log: ") }.suffix(12)
+            return "\n    node \(number):" + lines.map { "\n        \($0)" }.joined()
+        }.joined()
+    }
+
     private func note(_ text: String) {
         if options.isVerbose { print("    \(ContinuousClock.now - start): \(text)") }
     }

@@ -33,6 +33,8 @@ extension Judge {
         outcome.published = contents.published.count
     }
 
+    func tellWriters(_ line: String) { writers?.tell(line) }
+
     /// Nil where nothing may be lost.
     private var lossCheck: ((ContinuousClock.Instant) -> Bool)? {
         guard network?.plan.mayLose == true else { return nil }

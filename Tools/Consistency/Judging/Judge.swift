@@ -26,6 +26,8 @@ final class Judge {
     private var engineLinks: [FaultyLink] = []
     /// The servers that should run; nil for one that was ended and has not restarted yet.
     var servers: [ChildProgram?]
+    /// With those that have ended.
+    private(set) var startedServers: [(number: Int, program: ChildProgram)] = []
     /// With namespaces.
     private(set) var network: Machines?
     /// The times at which acknowledged calls may be lost.
@@ -34,7 +36,7 @@ final class Judge {
     var plannedFailovers: [ClosedRange<ContinuousClock.Instant>] = []
     private var clientPools: [ChildProgram] = []
     /// The process of the writers, with nodes.
-    private var writers: ChildProgram?
+    private(set) var writers: ChildProgram?
     let history = WriteHistory()
     /// First player and number of players of all crews there were.
     private var players: [Range<Int>] = []
@@ -87,6 +89,7 @@ final class Judge {
         outcome.findings += now.findings
         outcome.findings += now.strange.map { "a client pool said: \($0)" }
         outcome.findings += history.now.findings + history.now.strange.map { "the writers said: \($0)" }
+        if !outcome.findings.isEmpty, options.nodes > 0 { outcome.findings[outcome.findings.count - 1] += nodeLogs }
         try? await network?.namespaces.remove()
         try? FileManager.default.removeItem(atPath: folder)
         return outcome
@@ -122,6 +125,7 @@ final class Judge {
     func startServer(_ number: Int) async throws {
         let server = try network?.startNode(number) ?? startProgram(number)
         servers[number] = server
+        startedServers.append((number, server))
         try await wait("for server \(number) to listen") { server.isListening }
     }
 
@@ -155,8 +159,6 @@ final class Judge {
         if pool < clientPools.count { clientPools[pool] = program } else { clientPools.append(program) }
     }
 
-    var strictness: Strictness { network?.plan.strictness ?? .usual }
-
     private var isOrdered: Bool { strictness == .ordered }
     /// Calls of each client where nodes come and go in order, or have longer leases, which takes longer than other faults.
     private static let callsInOrder = 300
@@ -172,8 +174,6 @@ final class Judge {
         ) { history.take($0) }
         try await wait("for the writers to join") { history.now.hasJoined }
     }
-
-    func tellWriters(_ line: String) { writers?.tell(line) }
 
     /// Waits for a condition. Throws if a process ends unexpectedly.
     func wait(_ what: String, until condition: () async throws -> Bool) async throws {
