@@ -5,23 +5,27 @@ struct ScanSlice {
     /// Nanoseconds.
     static let duration: UInt64 = 500_000
 
+    private let start: UInt64
     private let end: UInt64
     private var steps = 0
     private static let stepsBetweenChecks = 16
 
-    init() { end = MonotonicClock.now &+ Self.duration }
+    init(nanoseconds: UInt64 = Self.duration) {
+        start = MonotonicClock.now
+        end = start &+ nanoseconds
+    }
 
-    private init(end: UInt64) { self.end = end }
+    private init(end: UInt64) { (start, self.end) = (MonotonicClock.now, end) }
 
     /// A slice without end.
     static var unlimited: ScanSlice { ScanSlice(end: .max) }
 
     /// The time since its start in nanoseconds.
-    var elapsed: UInt64 { MonotonicClock.now &- (end &- Self.duration) }
+    var elapsed: UInt64 { MonotonicClock.now &- start }
 
     /// Creates a slice that ends after a number of steps; for tests.
     init(steps: Int) {
-        end = 0
+        (start, end) = (0, 0)
         self.steps = Self.stepsBetweenChecks - steps
     }
 

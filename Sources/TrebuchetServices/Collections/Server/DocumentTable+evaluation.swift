@@ -2,8 +2,8 @@ internal import Platform
 
 /// The evaluation of mutations. Only its end changes documents.
 extension DocumentTable {
-    /// After this number of starts, an evaluation is completed in one part, if that takes at most the second number of steps.
-    private static let (maximumStarts, maximumSteps) = (4, 2_000)
+    /// After this number of starts, an evaluation is completed in one part, if that takes at most the time, in nanoseconds.
+    private static let (maximumStarts, maximumTime) = (4, 8_000_000 as UInt64)
     /// The number of bytes of a document that count as a step of an evaluation.
     private static let bytesOfStep = 256
 
@@ -33,7 +33,7 @@ extension DocumentTable {
     enum EvaluationPart {
         /// The evaluation must be resumed.
         case incomplete
-        /// The mutation was not executed: others change its documents again and again, and it is too large for one part.
+        /// The mutation was not executed: others change its documents again and again, and it takes too long for one part.
         case contended
         case complete(MutationOutcome)
     }
@@ -48,7 +48,7 @@ extension DocumentTable {
         if let outcome = recordedOutcome(of: evaluation.mutation, by: evaluation.client) { return .complete(outcome) }
         if !evaluation.isStarted || !evaluation.isValid({ self.document($0) }) { start(&evaluation, at: now) }
         let writes = evaluation.mutation.writes
-        var isWhole = evaluation.starts >= Self.maximumStarts
+        var whole = evaluation.starts >= Self.maximumStarts ? ScanSlice(nanoseconds: Self.maximumTime) : nil
         do throws(CollectionError) {
             while true {
                 while evaluation.next < writes.count {
@@ -57,9 +57,8 @@ extension DocumentTable {
                     evaluation.advance()
                     guard evaluation.next < writes.count else { break }
                     let steps = 1 + bytes / Self.bytesOfStep
-                    if isWhole {
-                        evaluation.steps += steps
-                        if evaluation.steps > Self.maximumSteps { return .contended }
+                    if let isOver = whole?.isOver(afterSteps: steps) {
+                        if isOver { return .contended }
                     } else if slice.isOver(afterSteps: steps) {
                         return .incomplete
                     }
@@ -67,7 +66,7 @@ extension DocumentTable {
                 if hasRoom(for: evaluation) { break }
                 // Others have used the quotas meanwhile. The evaluation as of now has the error, or room.
                 start(&evaluation, at: now)
-                isWhole = true
+                whole = ScanSlice(nanoseconds: Self.maximumTime)
             }
         } catch {
             let outcome = MutationOutcome(

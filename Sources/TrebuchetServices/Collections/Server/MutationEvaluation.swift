@@ -31,8 +31,6 @@ struct MutationEvaluation: Sendable {
     private(set) var next = 0
     /// The number of its parts that started with the first write.
     private(set) var starts = 0
-    /// The steps of all writes in the current part, if that is the last one in each case.
-    var steps = 0
     /// The number of the table's last write when it started.
     private(set) var firstRevision = 0
     /// The size of the changed documents in a batch.
@@ -58,7 +56,7 @@ struct MutationEvaluation: Sendable {
     /// - Parameter revision: the number of the table's last write.
     mutating func start(at time: Int, revision: Int) {
         (self.time, self.revision, firstRevision) = (time, revision, revision)
-        (changes, quotas, reads, next, byteCount, steps) = ([], DocumentQuotas(), [], 0, 0, 0)
+        (changes, quotas, reads, next, byteCount) = ([], DocumentQuotas(), [], 0, 0)
         starts += 1
     }
 
