@@ -168,7 +168,7 @@ import Trebuchet
         #expect(turns == 3 && taken == 3 && decoder.decoded.count == rate ?? 3)
     }
 
-    @Test("a call that is decoded in several turns is executed before later ones, without interleaving")
+    @Test("the mutations of a call that is decoded in several turns are executed in order")
     func decodedCommits() async throws {
         try await CollectionTestEnvironment.run(reactors: 1) { world in
             let (ada, bob) = (world.guest("ada"), world.guest("bob"))
@@ -188,8 +188,8 @@ import Trebuchet
                     round == 0 ? commands : commands.map { .delete(id: $0.id) },
                     from: "0123456789abcde\(round)")
                 #expect(round == 2 || outcomes.allSatisfy { $0.error == nil })
-                let first = try #require(outcomes.first?.revision)
-                #expect(round == 2 || outcomes.map(\.revision) == (0..<32).map { first + $0 })
+                let revisions = outcomes.map(\.revision)
+                #expect(round == 2 || zip(revisions, revisions.dropFirst()).allSatisfy { $0 < $1 }, "\(revisions)")
             }
             try await writing.value
         }
@@ -205,7 +205,7 @@ import Trebuchet
         #expect(list.rows.count == 2)
     }
 
-    @Test("other calls are answered during a long commit, and no other commit is interleaved with it")
+    @Test("other calls and commits are executed during a long commit, and none within one of its mutations")
     func turns() async throws {
         try await CollectionTestEnvironment.run { environment in
             let (ada, bob) = (environment.guest("ada"), environment.guest("bob"))
@@ -235,7 +235,8 @@ import Trebuchet
                 }
             }
             let revisions = try await collection.commit(mutations, from: "0123456789abcdef").map(\.revision)
-            #expect(revisions == (0..<9).map { revisions[0] + $0 * 100 })
+            #expect(zip(revisions, revisions.dropFirst()).allSatisfy { $1 - $0 >= 100 }, "\(revisions)")
+            #expect(revisions[8] - revisions[0] > 800, "a commit of another connection was executed meanwhile")
             #expect(try await reading.value > 2)
             try await writing.value
         }
