@@ -92,6 +92,11 @@ export interface RoomStatus {
     readonly error?: TrebuchetError;
     /** The number of events that the room had discarded before they could be read. */
     readonly missed: number;
+    /**
+     * How often the room has ended and was created again while this client was away, for example when the last member had left or a
+     * server without a cluster was restarted. Events that were published meanwhile may be missing.
+     */
+    readonly restarts: number;
 }
 export interface RoomEvent<Payload = any> {
     readonly number: number;
@@ -151,7 +156,7 @@ export interface ServerTime {
 /** The type to write for a field that is read as `Value`. A `Date` becomes its text, and the server's time a number. */
 export declare type Written<Value> = Value | (number extends Value ? ServerTime : never) | (string extends Value ? Date : never);
 /** The names of fields, of the app's document or of the server's metadata (`$createdAt`), and paths into fields, which are not checked. */
-export declare type FieldPath<Item> = (keyof Item & string) | `${keyof Item & string}.${string}` | `${string}\\${string}` | `$${"id" | "creator" | "created" | "revision" | "createdAt" | "updatedAt" | "expiresAt"}`;
+export declare type FieldPath<Item> = (keyof Item & string) | `${keyof Item & string}.${string}` | `${string}\\${string}` | `$${"creator" | "created" | "revision" | "createdAt" | "updatedAt"}`;
 declare type Compared<Value> = Written<Value> | null | undefined;
 /** Comparisons that must all hold. */
 export interface Comparisons<Value = any> {
@@ -273,7 +278,10 @@ export interface Collection<Item extends Fields = Fields> extends Writes<Promise
     pages(options?: QueryOptions<Item>): Pages<Item>;
     /** Returns the documents that match now, once, without waiting writes: at most `limit`, and 1 MiB. */
     get(options?: QueryOptions<Item>): Promise<Page<Item>>;
-    /** Performs up to 100 writes atomically. */
+    /**
+     * Performs up to 100 writes atomically; without any it has no effect. The function must be synchronous. The error of a refused
+     * transaction has the `index` of the refused write.
+     */
     transaction(write: (transaction: Writes<void, Item>) => void): Promise<void>;
 }
 export interface RefusedWrite {

@@ -249,6 +249,8 @@ export declare class TrebuchetError extends Error {
     readonly data?: unknown;
     /** The milliseconds during which another call would also be refused. */
     readonly retryAfter?: number | undefined;
+    /** For a refused transaction: the index of the command that was refused. */
+    readonly index?: number;
     constructor(code: ErrorCode, message: string, type?: string, data?: unknown, retryAfter?: number);
 }
 /** The codec of Swift's `Date`: ISO 8601 in UTC with milliseconds. */

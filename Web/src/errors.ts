@@ -24,6 +24,8 @@ export class TrebuchetError extends Error {
     readonly data?: unknown
     /** The milliseconds during which another call would also be refused. */
     readonly retryAfter?: number | undefined
+    /** For a refused transaction: the index of the command that was refused. */
+    readonly index?: number
 
     constructor(code: ErrorCode, message: string, type?: string, data?: unknown, retryAfter?: number) {
         super(message)

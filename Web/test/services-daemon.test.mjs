@@ -187,6 +187,20 @@ withDaemon("writes are shown at once, reach other clients, and are reverted when
         todos.check("b", { if: { count: 9 } })
     })
     assert.equal(await reasonOf(failed), "conditionFailed")
+    const errorOf = (promise) => promise.then(() => undefined, (error) => error)
+    assert.equal((await errorOf(failed)).index, 1)
+    await mine.transaction(() => {})
+    const asynchronous = mine.transaction(async (todos) => {
+        todos.increment("b", "count")
+        await undefined
+        todos.increment("b", "count")
+    })
+    assert.equal((await errorOf(asynchronous)).code, "invalidArguments")
+    const thrown = new Error("of the app")
+    assert.equal(await errorOf(mine.transaction(() => {
+        throw thrown
+    })), thrown)
+    assert.deepEqual(open.getSnapshot().map(({ count }) => count), [4])
     await mine.delete("b")
     await until(all, (items) => items.length === 1)
     assert.deepEqual(all.getSnapshot(), [{ id: 1, title: "Milk", done: true }])
@@ -654,10 +668,13 @@ test("pending writes of a page before a reload stay pending and shown, also with
         await first.app.collection("todos").create({ id: "a", title: "Milk" })
         await first.app.close()
         const away = make("ws://127.0.0.1:1")
-        for (const id of ["b", "c"]) away.app.collection("todos").create({ id, title: "Bread" })
-        away.app.collection("todos").update("a", { title: "Oats" })
+        const writes = ["b", "c"].map((id) => away.app.collection("todos").create({ id, title: "Bread" }))
+        writes.push(away.app.collection("todos").update("a", { title: "Oats" }))
         await kept.until(() => kept.writes.size === 3)
+        // The store has them; the collection knows it one step later.
+        await new Promise((resolve) => setTimeout(resolve))
         away.app.close()
+        for (const each of await Promise.allSettled(writes)) assert.equal(each.reason.code, "persistedForLater")
         const again = make("ws://127.0.0.1:1")
         await waits(again, 3)
         again.app.collection("todos").delete("c")

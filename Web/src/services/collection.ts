@@ -67,7 +67,7 @@ export class LiveCollection {
     }
 
     get(options: QueryOptions = {}): Promise<Page<any>> {
-        return this._call("get(_:)", [wireQuery(options)], 30_000)
+        return this._call("get(_:)", [wireQuery(options)], this._backend._options.timeout ?? 30_000)
     }
 
     /** Calls a method of the collection. Without a timeout the call ends with its response, or with the connection. */
@@ -92,10 +92,27 @@ export class LiveCollection {
 
     // Writes
 
-    transaction(write: (transaction: Writes<void>) => void): Promise<void> {
+    transaction(write: (transaction: Writes<void>) => unknown): Promise<void> {
         const made: Command[] = []
-        write(commands((command) => void made.push(command)))
-        return this._write(made)
+        let isOver: unknown
+        const needSynchronous = (): void => {
+            if (isOver) throw failure("invalidArguments", "the function of a transaction must be synchronous")
+        }
+        const transaction = commands((command) => {
+            needSynchronous()
+            made.push(command)
+        })
+        try {
+            const result: any = write(transaction)
+            isOver = result?.then
+            // Its later commands are errors too, which nobody awaits.
+            if (isOver) result.then(undefined, () => {})
+            needSynchronous()
+        } catch (error) {
+            return Promise.reject(error)
+        }
+        isOver = true
+        return made[0] ? this._write(made) : Promise.resolve()
     }
 
     private _of(account: string): PendingWrites {
@@ -174,6 +191,7 @@ export class LiveCollection {
 
     _refused(write: PendingWrite, error: TrebuchetError, index = 0): void {
         const { commands, _end: end } = write
+        if (commands[1]) Object.assign(error, { index })
         end?.(error)
         // An error of one listener does not affect the others.
         this._refusals.notify({ collection: this._name, id: commands[index] && idOf(commands[index]!), commands, error })
@@ -184,7 +202,7 @@ export class LiveCollection {
      * still sent.
      */
     _accountChanged(before: string): void {
-        if (before) this._giveUp(before, failure("unauthenticated", "signed out"))
+        if (before) this._giveUp(before, () => failure("unauthenticated", "signed out"))
         this._forgetSeen()
         // This includes unobserved queries: results that a previous user has read are hidden.
         for (const query of this._queries.values()) query.deref()?._show()
@@ -192,12 +210,17 @@ export class LiveCollection {
     }
 
     _close(): void {
-        for (const account of this._writes.keys()) this._giveUp(account, closed())
+        for (const [account, writes] of this._writes) {
+            this._giveUp(account, (write) =>
+                this._backend._store && writes._claimed && !write.isBeingStored
+                    ? failure("persistedForLater", "the write is stored, and is sent when the services are created again")
+                    : write.wasSent ? failure("unknownOutcome", "the services were closed before the response") : closed())
+        }
     }
 
-    private _giveUp(account: string, error: TrebuchetError): void {
+    private _giveUp(account: string, error: (write: PendingWrite) => TrebuchetError): void {
         for (const write of this._of(account)._waiting) {
-            write._end?.(error)
+            write._end?.(error(write))
             write._end = undefined
         }
     }

@@ -175,7 +175,7 @@ export type FieldPath<Item> =
     | (keyof Item & string)
     | `${keyof Item & string}.${string}`
     | `${string}\\${string}`
-    | `$${"id" | "creator" | "created" | "revision" | "createdAt" | "updatedAt" | "expiresAt"}`
+    | `$${"creator" | "created" | "revision" | "createdAt" | "updatedAt"}`
 
 type Compared<Value> = Written<Value> | null | undefined
 
@@ -303,7 +303,10 @@ export interface Collection<Item extends Fields = Fields> extends Writes<Promise
     pages(options?: QueryOptions<Item>): Pages<Item>
     /** Returns the documents that match now, once, without waiting writes: at most `limit`, and 1 MiB. */
     get(options?: QueryOptions<Item>): Promise<Page<Item>>
-    /** Performs up to 100 writes atomically. */
+    /**
+     * Performs up to 100 writes atomically; without any it has no effect. The function must be synchronous. The error of a refused
+     * transaction has the `index` of the refused write.
+     */
     transaction(write: (transaction: Writes<void, Item>) => void): Promise<void>
 }
 

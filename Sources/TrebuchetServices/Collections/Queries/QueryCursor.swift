@@ -10,6 +10,8 @@ struct QueryCursor: Hashable, Sendable {
     let texts: [[UInt8]]
     let created: Int
     let id: DocumentID
+    /// Identifies the order, so that a cursor of another order is refused.
+    private let order: UInt32
 
     /// Space for four truncated strings, in base64 twice, and the rest.
     static let maximumTextLength = 8 << 10
@@ -19,14 +21,17 @@ struct QueryCursor: Hashable, Sendable {
         texts = values.map(\.json)
         created = document.created
         id = document.id
+        self.order = order.digest
     }
 
     init(_ text: String, _ order: [QueryOrder]) throws(CollectionError) {
         guard text.utf8.count <= Self.maximumTextLength, let bytes = CursorText.bytes(text),
-            case .array(let parts)? = try? JSONValue(json: bytes), parts.count == order.count + 2,
-            case .integer(let created) = parts[0], case .string(let id)? = Self.unpacked(parts[1]),
-            case let values = parts.dropFirst(2).compactMap({ Self.unpacked($0) }), values.count == order.count
-        else { throw .invalidQuery("'\(text.prefix(bytes: 32))' is not a cursor of a result in this order") }
+            case .array(let parts)? = try? JSONValue(json: bytes), parts.count == order.count + 3,
+            case .integer(let digest) = parts[0], digest == Int64(order.digest),
+            case .integer(let created) = parts[1], case .string(let id)? = Self.unpacked(parts[2]),
+            case let values = parts.dropFirst(3).compactMap({ Self.unpacked($0) }), values.count == order.count
+        else { throw .invalidQuery("'\(text.prefix(bytes: 32))…' is not a cursor of a result in this order") }
+        self.order = order.digest
         self.created = Int(created)
         self.id = DocumentID(id)
         self.values = values
@@ -35,7 +40,8 @@ struct QueryCursor: Hashable, Sendable {
 
     var text: String {
         let parts = [.string(id.text)] + values
-        return CursorText.text(JSONValue.array([.integer(Int64(created))] + parts.map { Self.packed($0) }).json)
+        let numbers: [JSONValue] = [.integer(Int64(order)), .integer(Int64(created))]
+        return CursorText.text(JSONValue.array(numbers + parts.map { Self.packed($0) }).json)
     }
 
     /// Encodes a string, so that JSON escapes cannot make it longer than a cursor may be.
@@ -59,6 +65,17 @@ struct QueryCursor: Hashable, Sendable {
         }
         guard created == document.created else { return created < document.created }
         return id < document.id
+    }
+}
+
+extension [QueryOrder] {
+    fileprivate var digest: UInt32 {
+        var digest = StableDigest()
+        for order in self {
+            digest.combine(order.field)
+            digest.combine(order.isDescending ? 1 : 0 as UInt8)
+        }
+        return UInt32(truncatingIfNeeded: digest.value ^ digest.value >> 32)
     }
 }
 

@@ -121,7 +121,7 @@ import Trebuchet
             where: [
                 .equal("a", .integer(1)), .isIn("b", [.null]), .any([.prefix("c", "x")], [.less("d", .number(1.5))]),
             ],
-            order: [.descending("n")], limit: 3, after: cursor, includesCount: true)
+            order: [.ascending("n")], limit: 3, after: cursor, includesCount: true)
         #expect(try CollectionQuery(json: query.json()) == query)
         #expect(try JSONValue(encoding: query).decode(CollectionQuery.self) == query)
         #expect(
@@ -168,6 +168,10 @@ import Trebuchet
         }
         for text in ["", "!", "W10", CursorText.text(Array("[1]".utf8)), String(repeating: "A", count: 9_000)] {
             #expect(throws: CollectionError.self) { try QueryCursor(text, []) }
+        }
+        let text = QueryCursor(behind: documents[0], in: [.ascending("n")]).text
+        for other: QueryOrder in [.descending("n"), .ascending("v")] {
+            #expect(throws: CollectionError.self, "a cursor belongs to its order") { try QueryCursor(text, [other]) }
         }
     }
 
