@@ -301,7 +301,7 @@ test("writes that are pending when a tab is closed are sent by the next tab, onc
         query.subscribe(() => {})
         await kept.until(() => kept.writes.size === 100)
         first.close()
-        assert.deepEqual([...new Set(await Promise.all(waiting.map(reasonOf)))], ["unavailable"])
+        assert.deepEqual([...new Set(await Promise.all(waiting.map(reasonOf)))], ["persistedForLater"])
 
         daemon = await Daemon.start(data, daemon.port)
         // Two tabs at once: one of them adopts the writes.
@@ -671,8 +671,6 @@ test("pending writes of a page before a reload stay pending and shown, also with
         const writes = ["b", "c"].map((id) => away.app.collection("todos").create({ id, title: "Bread" }))
         writes.push(away.app.collection("todos").update("a", { title: "Oats" }))
         await kept.until(() => kept.writes.size === 3)
-        // The store has them; the collection knows it one step later.
-        await new Promise((resolve) => setTimeout(resolve))
         away.app.close()
         for (const each of await Promise.allSettled(writes)) assert.equal(each.reason.code, "persistedForLater")
         const again = make("ws://127.0.0.1:1")

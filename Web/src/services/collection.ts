@@ -161,6 +161,7 @@ export class LiveCollection {
             // The claim precedes the first persisted write, so that no other tab sends it.
             await (writes._claimed ??= store.claim(writes._secret))
             await store.add(persisted)
+            write.isStored = true
         } catch (error) {
             writes._claimed = undefined
             const problem = failure("unavailable", "the write cannot be persisted: " + error)
@@ -173,6 +174,7 @@ export class LiveCollection {
             }
         }
         write.isBeingStored = false
+        if (this._backend._isClosed) this._close()
         this._changed()
     }
 
@@ -210,17 +212,21 @@ export class LiveCollection {
     }
 
     _close(): void {
-        for (const [account, writes] of this._writes) {
-            this._giveUp(account, (write) =>
-                this._backend._store && writes._claimed && !write.isBeingStored
-                    ? failure("persistedForLater", "the write is stored, and is sent when the services are created again")
-                    : write.wasSent ? failure("unknownOutcome", "the services were closed before the response") : closed())
+        for (const account of this._writes.keys()) {
+            this._giveUp(account, ({ isStored, isBeingStored, wasSent }) =>
+                isBeingStored ? undefined
+                : isStored ? failure("persistedForLater", "the write is stored, and is sent when the services are created again")
+                : wasSent ? failure("unknownOutcome", "the services were closed before the response")
+                : closed())
         }
     }
 
-    private _giveUp(account: string, error: (write: PendingWrite) => TrebuchetError): void {
+    /** Rejects the promises of waiting writes, except those without an error. */
+    private _giveUp(account: string, errorOf: (write: PendingWrite) => TrebuchetError | undefined): void {
         for (const write of this._of(account)._waiting) {
-            write._end?.(error(write))
+            const error = errorOf(write)
+            if (!error) continue
+            write._end?.(error)
             write._end = undefined
         }
     }

@@ -13,6 +13,8 @@ export interface PendingWrite {
     readonly time: number
     /** True while the write is not on the disk; it is not sent before. */
     isBeingStored?: boolean
+    /** True when the store has it. */
+    isStored?: boolean
     /** True if the write was sent, possibly without success. */
     wasSent?: boolean
     /** The revision of the write at the server, once it is done. */
