@@ -91,7 +91,17 @@ import Trebuchet
         queue.insert("other", number: 21, of: Self.caller(2))
         queue.insert("results", number: 22, of: results)
         #expect(Set((0..<2).map { _ in queue.removeFirst() ?? "" }) == ["other", "results"])
+        // All shared work has one share, however many collections it belongs to.
+        let objects = (0..<8).map { _ in Box() }
+        let shared = objects.map { Queue.Caller(network: nil, member: .shared(ObjectIdentifier($0))) }
+        let jobs = shared.enumerated().map { ("\($0.offset)", caller: $0.element, cost: 1_000_000, count: 10) }
+        var other = Queue()
+        let order = Self.order(&other, jobs + [("caller", Self.caller(3), 1_000_000, 10)])
+        #expect((9...10).contains(order.prefix(20).count { $0 == "caller" }), "\(order.prefix(20))")
+        withExtendedLifetime(objects) {}
     }
+
+    private final class Box {}
 
     @Test("a job that continues is before later ones of its caller")
     func numbers() {

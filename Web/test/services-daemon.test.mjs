@@ -651,6 +651,18 @@ test("a write that the server cannot decode is refused, and the other writes of 
     }
 })
 
+test("a read and an event end after the timeout of the client, without a connection", limits, async () => {
+    const app = services("ws://127.0.0.1:1", { WebSocket, initialDelay: 5, maximumDelay: 100, timeout: 50, pending: null })
+    try {
+        const room = app.room("chat-lobby")
+        const outcomes = await Promise.allSettled([app.collection("todos").get(), room.publish("text", 1)])
+        assert.deepEqual(outcomes.map(({ reason }) => reason?.code), ["timeout", "timeout"])
+        await room.leave()
+    } finally {
+        app.close()
+    }
+})
+
 test("pending writes of a page before a reload stay pending and shown, also without a connection", limits, async () => {
     const [daemon, storage, kept] = [await Daemon.start(), new MemoryStorage(), new MemoryPending()]
     const made = []

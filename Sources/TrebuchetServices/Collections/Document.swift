@@ -118,11 +118,11 @@ public struct Document: Codable, Sendable, Identifiable {
         try contents.withMembers(body)
     }
 
-    /// Gives a document that was changed as of an earlier write the numbers and the time of its final write.
+    /// Gives a changed document the numbers and the time of its final write.
     ///
-    /// - Parameter first: the number of that earlier write; a document with a later number was created after it.
-    mutating func renumber(by offset: Int, createdAfter first: Int, at time: Int) {
-        if created > first {
+    /// - Parameter isCreated: whether that write has created it.
+    mutating func renumber(by offset: Int, at time: Int, isCreated: Bool) {
+        if isCreated {
             contents.created += offset
             contents.createdAt = time
         }

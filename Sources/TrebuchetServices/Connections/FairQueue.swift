@@ -2,7 +2,7 @@ internal import Platform
 
 /// Waiting jobs of callers, in a fair order by cost. Pure.
 ///
-/// Networks have equal shares; a loopback caller and each kind of shared work has a separate share. In a network, each principal and each connection that is not
+/// Networks have equal shares; each loopback caller has a separate share, and so has all shared work. In a network, each principal and each connection that is not
 /// signed in has an equal share of that. So a caller has one share, however many of its jobs wait. The next job is that of the
 /// caller which has used the least. A caller that was idle begins with the cost of the others. The jobs of a caller are in the
 /// order of their numbers.
@@ -27,9 +27,16 @@ struct FairQueue<Connection: Hashable, Network: Hashable, Job> {
 
         init(_ caller: Caller) {
             network = caller.network
-            member = caller.network == nil ? caller.member : nil
+            if case .shared = caller.member {
+                // All shared work has one share; otherwise a caller could have one for each of many collections.
+                member = .shared(ObjectIdentifier(SharedWork.self))
+            } else {
+                member = caller.network == nil ? caller.member : nil
+            }
         }
     }
+
+    private enum SharedWork {}
 
     private typealias Jobs = [(number: UInt64, job: Job)]
 

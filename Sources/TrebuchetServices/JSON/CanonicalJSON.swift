@@ -184,12 +184,12 @@ enum CanonicalJSON {
     /// Returns the index of the first occurrence of these bytes.
     ///
     /// - Parameter anchor: the index of the byte that is rarest in texts.
-    static func firstIndex(of bytes: UnsafeRawBufferPointer, anchor: Int, in text: UnsafeRawBufferPointer) -> Int? {
-        guard let base = text.baseAddress, let bytesBase = bytes.baseAddress else { return nil }
+    static func firstIndex(of bytes: [UInt8], anchor: Int, in text: UnsafeRawBufferPointer) -> Int? {
+        guard let base = text.baseAddress else { return nil }
         var at = anchor
         while at < text.count, let found = memchr(base + at, Int32(bytes[anchor]), text.count - at) {
             let start = UnsafeRawPointer(found) - base - anchor
-            if start + bytes.count <= text.count, memcmp(base + start, bytesBase, bytes.count) == 0 { return start }
+            if start + bytes.count <= text.count, memcmp(base + start, bytes, bytes.count) == 0 { return start }
             at = start + anchor + 1
         }
         return nil

@@ -1,4 +1,5 @@
 internal import Bytes
+internal import Glibc
 
 extension JSONObject {
     enum LinkResult {
@@ -50,10 +51,27 @@ extension JSONObjectParts {
 extension CanonicalJSON {
     /// Returns whether an array has an element with this text.
     static func hasElement(_ value: UnsafeRawBufferPointer, in array: UnsafeRawBufferPointer) -> Bool {
-        // Usually the text occurs nowhere. Where it does, it may be a part of an element. Before the quote of a string, the last
-        // byte differs most.
-        guard firstIndex(of: value, anchor: max(0, value.count - 2), in: array) != nil else { return false }
-        return firstElement(array) { $0.hasSameBytes(value) ? true : nil } ?? false
+        // Usually the text occurs nowhere. Where it does, it may be a part of an element.
+        mayHaveElement(value, in: array) && firstElement(array) { $0.hasSameBytes(value) ? true : nil } ?? false
+    }
+
+    /// Returns whether the text of a value occurs behind a bracket or a comma.
+    ///
+    /// Only there: a value that is compared at each occurrence of its first byte could agree with long parts of a string.
+    private static func mayHaveElement(_ value: UnsafeRawBufferPointer, in array: UnsafeRawBufferPointer) -> Bool {
+        guard let base = array.baseAddress, let first = value.first else { return false }
+        var at = 1
+        while at + value.count < array.count, let found = memchr(base + at, Int32(first), array.count - at) {
+            let start = UnsafeRawPointer(found) - base
+            let before = array[start - 1]
+            if before == UInt8(ascii: ",") || before == UInt8(ascii: "["), start + value.count < array.count,
+                UnsafeRawBufferPointer(rebasing: array[start..<start + value.count]).hasSameBytes(value)
+            {
+                return true
+            }
+            at = start + 1
+        }
+        return false
     }
 
     fileprivate static func append(

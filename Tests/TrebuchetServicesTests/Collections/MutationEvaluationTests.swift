@@ -193,6 +193,67 @@ import Trebuchet
         #expect(batch?.documents.mapValues(\.revision) == ["a": 3, "b": 5, "x": 2])
     }
 
+    @Test("a document that another mutation has created meanwhile keeps the number and time of its creation")
+    func createdByOthers() {
+        var table = DocumentTable(limits: CollectionLimits())
+        let commands: [DocumentCommand] = [
+            .add("a"), .update(id: "x", fields: ["n": .integer(1)]), .delete(id: "y"), .add("y"),
+        ]
+        let (outcome, _) = Self.evaluate(Self.transaction(1, commands), in: &table, at: 10) { table, parts in
+            guard parts == 1 else { return }
+            let others = Self.transaction(1, [.add("x"), .add("y")])
+            let other = table.apply(others, from: "fedcba9876543210", creator: nil, at: 20) { _, _ in true }
+            #expect(other.error == nil)
+        }
+        #expect(outcome == MutationOutcome(number: 1, revision: 6))
+        let (x, y) = (table.document("x"), table.document("y"))
+        #expect(x?.created == 1 && x?.createdAt == 20 && x?.revision == 4)
+        #expect(y?.created == 6 && table.document("a")?.created == 3)
+    }
+
+    @Test("a lifetime begins at the time of the write")
+    func lifetimes() {
+        var table = DocumentTable(limits: CollectionLimits())
+        let commands: [DocumentCommand] = [
+            .create(id: "a", fields: ["id": .string("a")], expiresIn: .seconds(1)), .add("b"), .add("c"),
+        ]
+        _ = Self.evaluate(Self.transaction(1, commands), in: &table, at: 10) { table, _ in
+            let mutation = DocumentMutation(number: table.revision + 1, command: .add(DocumentID("x\(table.revision)")))
+            _ = table.apply(mutation, from: "fedcba9876543210", creator: nil, at: 500) { _, _ in true }
+        }
+        #expect(table.document("a")?.expiresAt == 1_500 && table.nextExpiry == 1_500)
+    }
+
+    @Test("a document that expires meanwhile, and is created again, counts once")
+    func expiredMeanwhile() {
+        var table = DocumentTable(limits: CollectionLimits())
+        let first = DocumentCommand.create(id: "e", fields: ["id": .string("e")], expiresIn: .milliseconds(100))
+        _ = Self.evaluate(DocumentMutation(number: 1, command: first), in: &table)
+        let (outcome, _) = Self.evaluate(Self.transaction(2, [.add("a"), .add("e")]), in: &table) { table, _ in
+            let mutation = DocumentMutation(number: 1, command: .add("x"))
+            _ = table.apply(mutation, from: "fedcba9876543210", creator: nil, at: 200) { _, _ in true }
+        }
+        #expect(outcome?.error == nil && table.shares.all.documents == 3)
+        #expect(
+            table.shares.all.bytes == ["a", "e", "x"].reduce(0) { $0 + (table.document($1)?.encodedByteCount ?? 0) })
+    }
+
+    @Test("a mutation that has room in the order of its commands is executed beside others, near the limit")
+    func room() {
+        var limits = CollectionLimits()
+        (limits.collectionBytes, limits.hostQuotaDivisor, limits.principalQuotaDivisor) = (62_000, 1, 1)
+        var table = DocumentTable(limits: limits)
+        _ = Self.evaluate(DocumentMutation(number: 1, command: .add("b", ["t": Self.large])), in: &table)
+        let commands: [DocumentCommand] = [
+            .add("a"), .delete(id: "b"), .update(id: "a", fields: ["t": Self.large]), .add("c", ["t": Self.large]),
+        ]
+        let (outcome, parts) = Self.evaluate(Self.transaction(2, commands), in: &table) { table, parts in
+            let mutation = DocumentMutation(number: parts, command: .add(DocumentID("x\(parts)")))
+            _ = table.apply(mutation, from: "fedcba9876543210", creator: nil, at: 0) { _, _ in true }
+        }
+        #expect(outcome != nil && outcome?.error == nil && parts == 4)
+    }
+
     @Test("quotas that others use meanwhile are not exceeded")
     func quotas() {
         var limits = CollectionLimits()

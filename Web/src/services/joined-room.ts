@@ -33,6 +33,8 @@ interface Publication {
     readonly _payload: unknown
     /** The id of the user who publishes the event; empty for an anonymous user. */
     readonly _account: string
+    /** True while its call is in progress. */
+    _isSent?: boolean
     _resolve(number: number): void
     _reject(error: unknown): void
 }
@@ -98,8 +100,18 @@ export class JoinedRoom {
             const { phase, error } = this._status
             if (phase === "failed") return reject(error)
             if (this._outbox.length >= waitingEvents) return reject(failure("rateLimited", waitingEvents + " events are queued already"))
-            this._outbox.push({ _topic: topic, _payload: payload, _account: account, _resolve: resolve, _reject: reject })
+            const event: Publication = { _topic: topic, _payload: payload, _account: account, _resolve: resolve, _reject: reject }
+            this._outbox.push(event)
             this._wake()
+            const { timeout = 30_000 } = this._backend._options
+            if (!timeout) return
+            const timer: any = setTimeout(() => {
+                if (event._isSent || !this._outbox.includes(event)) return
+                this._remove(event)
+                reject(failure("timeout", `the event was not sent within ${timeout} ms`))
+            }, timeout)
+            // In Node it does not keep the program running.
+            timer.unref?.()
         })
     }
 
@@ -251,12 +263,18 @@ export class JoinedRoom {
 
     private async _send(event: Publication): Promise<void> {
         try {
+            event._isSent = true
             event._resolve(await this._call("publish(topic:payload:)", [event._topic, event._payload]))
         } catch (error) {
             // The event was not published. It is retried after another join, or after a pause.
+            event._isSent = false
             if (/^(notJoined|roomClosed|rateLimited)$/.test(reasonOf(error)!)) throw error
             event._reject(error)
         }
+        this._remove(event)
+    }
+
+    private _remove(event: Publication): void {
         this._outbox = this._outbox.filter((each) => each !== event)
     }
 

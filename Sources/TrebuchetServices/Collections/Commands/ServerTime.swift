@@ -54,7 +54,7 @@ extension JSONObject {
     private static let serverTime = Array(#"{"$serverTime":true}"#.utf8)
 
     private static func placeholder(in text: UnsafeRawBufferPointer) -> Int? {
-        serverTime.withUnsafeBytes { CanonicalJSON.firstIndex(of: $0, anchor: 2, in: text) }
+        CanonicalJSON.firstIndex(of: serverTime, anchor: 2, in: text)
     }
 
     /// Returns the object with all placeholders replaced by the time, in milliseconds since 1970.

@@ -15,7 +15,7 @@ extension DocumentCollection {
         try await begin(&commit)
         let read = try await decode(mutations, of: caller, &commit)
         let client = ByteText(client)
-        let admitted = try admit(read, from: client, caller)
+        let admitted = try admit(read, from: client, of: principal, caller)
         let targets = linkTargets(of: admitted, from: client)
         var linked = LinkedDocuments()
         if !targets.isEmpty {
@@ -37,10 +37,10 @@ extension DocumentCollection {
             switch mutation {
             case .refused(let outcome): outcomes.append(outcome)
             case .mutation(let mutation):
-                if !linked.found.isEmpty { try await update(&linked, of: principal, commit) }
                 let evaluation = MutationEvaluation(
                     mutation, from: client, creator: principal?.id, origin: table.origin(of: caller.host))
-                let outcome = try await evaluate(evaluation, of: principal, caller, linked, &commit, failures: failures)
+                let outcome = try await evaluate(
+                    evaluation, of: principal, caller, &linked, &commit, failures: failures)
                 guard let outcome else {
                     // The client repeats it.
                     guard !outcomes.isEmpty else { throw .rateLimited(retryAfterMilliseconds: Self.evaluationDelay) }
@@ -62,15 +62,17 @@ extension DocumentCollection {
     ///   the caller use too much memory.
     private func evaluate(
         _ evaluation: MutationEvaluation, of principal: Principal?, _ caller: CollectionConnectionState,
-        _ linked: LinkedDocuments, _ commit: inout CommitProgress, failures: Int?
+        _ linked: inout LinkedDocuments, _ commit: inout CommitProgress, failures: Int?
     ) async throws(CollectionError) -> MutationOutcome? {
         let (host, name) = (host, name)
         var evaluation = evaluation
         while true {
             while table.isBatchFull { try await pause(&commit, failures: failures) }
+            if !linked.found.isEmpty { try await update(&linked, of: principal, commit) }
             let rules = host.rules
+            let readable = linked.readable
             let part = table.resume(
-                &evaluation, &commit.slice, at: host.clock.now(), isThere: { linked.readable.contains($0) },
+                &evaluation, &commit.slice, at: host.clock.now(), isThere: { readable.contains($0) },
                 check: { change throws(CollectionError) in try rules.validate(principal, change, in: name) }
             ) { action, document in host.may(principal, action, document, in: name) }
             switch part {
@@ -79,18 +81,32 @@ extension DocumentCollection {
                 host.log.contention(in: name, by: caller.connection)
                 return nil
             case .incomplete:
-                do throws(CollectionError) {
-                    let charge = CollectionMemoryLedger.Charge(
-                        bytes: evaluation.memoryBytes, holder: caller.holder, client: caller)
-                    try host.memory.replace(commit.charge.map { [$0] } ?? [], with: charge)
-                    commit.charge = charge
-                } catch {
+                if let error = await count(evaluation, for: caller, in: &commit) {
                     host.log.refusal(error, of: "a large transaction", in: name, by: caller.connection)
                     let (client, number) = (evaluation.client, evaluation.mutation.number)
                     guard memory.hasWaited(client, number, through: number, at: host.clock.now()) else { return nil }
-                    return MutationOutcome(number: number, revision: revision, error: error)
+                    return table.refuse(evaluation, error)
                 }
                 try await pause(&commit, failures: failures)
+            }
+        }
+    }
+
+    /// Counts the memory of a suspended evaluation; returns the limit that it exceeds. Unused collections are unloaded to make room.
+    private func count(
+        _ evaluation: MutationEvaluation, for caller: CollectionConnectionState, in commit: inout CommitProgress
+    ) async -> CollectionError? {
+        let charge = CollectionMemoryLedger.Charge(
+            bytes: evaluation.memoryBytes, holder: caller.holder, client: caller)
+        while true {
+            do throws(CollectionError) {
+                try host.memory.replace(commit.charge.map { [$0] } ?? [], with: charge)
+                commit.charge = charge
+                return nil
+            } catch {
+                guard case .serverTooLarge = error,
+                    await host.unloadCollection(for: owner, except: name, beyond: error)
+                else { return error }
             }
         }
     }
@@ -122,7 +138,8 @@ extension DocumentCollection {
     /// Returns the first mutations that may be executed now: all, or while the memory is used up, those that are repeated or only
     /// delete documents. A mutation that has waited too long for memory fails.
     private func admit(
-        _ mutations: [DecodedMutation], from client: ByteText, _ caller: CollectionConnectionState
+        _ mutations: [DecodedMutation], from client: ByteText, of principal: Principal?,
+        _ caller: CollectionConnectionState
     ) throws(CollectionError) -> [DecodedMutation] {
         guard let exceeded = memory.exceeded else { return mutations }
         let last = mutations.last?.number ?? 0
@@ -140,8 +157,9 @@ extension DocumentCollection {
                 guard !admitted.isEmpty else { throw .rateLimited(retryAfterMilliseconds: 1_000) }
                 return admitted
             }
-            let outcome = MutationOutcome(number: mutation.number, revision: revision, error: exceeded)
-            admitted.append(.refused(outcome))
+            let evaluation = MutationEvaluation(
+                mutation, from: client, creator: principal?.id, origin: table.origin(of: caller.host))
+            admitted.append(.refused(table.refuse(evaluation, exceeded)))
         }
         return admitted
     }

@@ -207,18 +207,27 @@ distributed actor DocumentCollection: ServiceActor {
         var result: Result<CollectionView, CollectionError>?
         // Each part in a separate turn; the result includes concurrent writes.
         await takeTurns(of: caller.connection) {
-            guard !query.isRemoved, query.view == nil else { return true }
+            guard !query.isRemoved, query.view == nil, query.readers[caller.connection] != nil else { return true }
             guard queries.continueScan(query.list) else { return false }
-            result = Result { () throws(CollectionError) in try makeView(of: query) }
+            result = Result { () throws(CollectionError) in try makeView(of: query, for: caller) }
             return true
         }
-        guard let result else { return await query.waitUntilFound() }
-        await host.expose(try result.get(), as: query.name)
-        query.enterStage(.ready)
+        switch result {
+        case nil: await query.waitUntilFound()
+        case .failure(let error):
+            // Other readers may have room for it.
+            release(query, caller)
+            throw error
+        case .success(let view):
+            await host.expose(view, as: query.name)
+            query.enterStage(.ready)
+        }
     }
 
-    private func makeView(of query: OpenQuery) throws(CollectionError) -> CollectionView {
-        try queries.computeFirstResult(of: query)
+    private func makeView(
+        of query: OpenQuery, for caller: CollectionConnectionState
+    ) throws(CollectionError) -> CollectionView {
+        try queries.computeFirstResult(of: query, for: caller)
         return queries.setFirstResult(query, revision: revision) { result in
             actorSystem.withLoop(of: id) {
                 CollectionView(

@@ -3,7 +3,7 @@ internal import Platform
 /// The evaluation of mutations. Only its end changes documents.
 extension DocumentTable {
     /// After this number of starts, an evaluation is completed in one part, if that takes at most the time, in nanoseconds.
-    private static let (maximumStarts, maximumTime) = (4, 8_000_000 as UInt64)
+    private static let (maximumStarts, maximumTime) = (4, 50_000_000 as UInt64)
     /// The number of bytes of a document that count as a step of an evaluation.
     private static let bytesOfStep = 256
 
@@ -46,7 +46,9 @@ extension DocumentTable {
     ) -> EvaluationPart {
         // It may have been repeated over another connection meanwhile.
         if let outcome = recordedOutcome(of: evaluation.mutation, by: evaluation.client) { return .complete(outcome) }
-        if !evaluation.isStarted || !evaluation.isValid({ self.document($0) }) { start(&evaluation, at: now) }
+        if !evaluation.isStarted || !evaluation.isValid(isThere: isThere, { self.document($0) }) {
+            start(&evaluation, at: now)
+        }
         let writes = evaluation.mutation.writes
         var whole = evaluation.starts >= Self.maximumStarts ? ScanSlice(nanoseconds: Self.maximumTime) : nil
         do throws(CollectionError) {
@@ -82,20 +84,31 @@ extension DocumentTable {
         return .complete(outcome)
     }
 
+    /// Records the refusal of a mutation by a limit outside the table.
+    mutating func refuse(_ evaluation: borrowing MutationEvaluation, _ error: CollectionError) -> MutationOutcome {
+        let outcome = MutationOutcome(number: evaluation.mutation.number, revision: revision, error: error)
+        remember(outcome, of: evaluation, isWritten: false)
+        return outcome
+    }
+
     /// Returns whether the changes of a complete evaluation are within the quotas after those of others.
     private func hasRoom(for evaluation: borrowing MutationEvaluation) -> Bool {
         guard evaluation.firstRevision != revision else { return true }
+        let changes = evaluation.changes.map { (after: $0.document, before: document($0.id)) }
+        func growth(_ change: (after: Document?, before: Document?)) -> Int {
+            (change.after?.encodedByteCount ?? 0) - (change.before?.encodedByteCount ?? 0)
+        }
         var others = DocumentQuotas()
-        for change in evaluation.changes {
-            let before = document(change.id)
-            if let after = change.document {
+        // In this order there is room if there is room in any.
+        for (after, before) in changes.sorted(by: { growth($0) < growth($1) }) {
+            if let after {
                 do throws(CollectionError) {
                     try shares.check(before, with: after, limits, beyond: others)
                 } catch {
                     return false
                 }
             }
-            others.replace(before, with: change.document)
+            others.replace(before, with: after)
         }
         return true
     }
@@ -189,6 +202,7 @@ extension DocumentTable {
             isFound = document.map { may(.read, $0) } ?? false
         } else {
             isFound = isThere(target)
+            evaluation.require(target)
         }
         guard isFound else { throw .linkTargetMissing(id: target.id.text, collection: target.collection) }
     }

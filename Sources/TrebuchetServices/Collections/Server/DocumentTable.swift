@@ -106,6 +106,8 @@ struct DocumentTable: Sendable {
     /// Applies the changes of a complete evaluation.
     mutating func apply(_ evaluation: borrowing MutationEvaluation) {
         for change in evaluation.changes {
+            // One that has expired during the evaluation counts until it is removed.
+            expireIfDue(change.id)
             store(change.document, for: change.id, before: document(change.id), revision: change.revision)
         }
         revision = evaluation.revision

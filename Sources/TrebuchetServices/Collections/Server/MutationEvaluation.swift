@@ -13,6 +13,9 @@ struct MutationEvaluation: Sendable {
         var document: Document?
         /// The number of the last write to it.
         var revision: Int
+        /// True when it was created, and when its expiry was set, by this mutation.
+        var isCreated: Bool
+        var isExpirySet: Bool
     }
 
     let mutation: DocumentMutation
@@ -37,6 +40,8 @@ struct MutationEvaluation: Sendable {
     private var byteCount = 0
     /// The documents of the table that the writes have read, if there are several writes.
     private var reads: [(id: DocumentID, document: Document?)] = []
+    /// The documents of other collections that the writes require.
+    private var targets: [LinkTarget] = []
 
     init(_ mutation: DocumentMutation, from client: ByteText, creator: String?, origin: UInt32?) {
         (self.mutation, self.client, self.creator, self.origin) = (mutation, client, creator, origin)
@@ -56,20 +61,24 @@ struct MutationEvaluation: Sendable {
     /// - Parameter revision: the number of the table's last write.
     mutating func start(at time: Int, revision: Int) {
         (self.time, self.revision, firstRevision) = (time, revision, revision)
-        (changes, quotas, reads, next, byteCount) = ([], DocumentQuotas(), [], 0, 0)
+        (changes, quotas, reads, targets, next, byteCount) = ([], DocumentQuotas(), [], [], 0, 0)
         starts += 1
     }
 
-    /// Returns whether the table still has the documents that the writes have read.
-    func isValid(_ document: (DocumentID) -> Document?) -> Bool {
-        reads.allSatisfy { id, before in
-            switch (before, document(id)) {
-            case (nil, nil): true
-            case (let before?, let now?): before.isSame(as: now)
-            default: false
+    /// Returns whether the table still has the documents that the writes have read, and other collections those that they require.
+    func isValid(isThere: (LinkTarget) -> Bool, _ document: (DocumentID) -> Document?) -> Bool {
+        targets.allSatisfy(isThere)
+            && reads.allSatisfy { id, before in
+                switch (before, document(id)) {
+                case (nil, nil): true
+                case (let before?, let now?): before.isSame(as: now)
+                default: false
+                }
             }
-        }
     }
+
+    /// Notes a document of another collection that a write requires.
+    mutating func require(_ target: LinkTarget) { targets.append(target) }
 
     /// Gives the changes the numbers and the time of writes after others that were made meanwhile.
     ///
@@ -81,7 +90,10 @@ struct MutationEvaluation: Sendable {
         let offset = revision - firstRevision
         for place in changes.indices {
             changes[place].revision += offset
-            changes[place].document?.renumber(by: offset, createdAfter: firstRevision, at: time)
+            let change = changes[place]
+            changes[place].document?.renumber(by: offset, at: time, isCreated: change.isCreated)
+            guard change.isExpirySet, time != self.time, let expiry = change.document?.expiresAt else { continue }
+            changes[place].document?.expiresAt = expiry + time - self.time
         }
         (self.revision, firstRevision, self.time) = (self.revision + offset, revision, time)
     }
@@ -105,9 +117,13 @@ struct MutationEvaluation: Sendable {
     ) -> Int {
         revision += 1
         if mutation.writes.count > 1 { quotas.replace(before, with: document) }
-        let change = Change(id: id, document: document, revision: revision)
+        var change = Change(
+            id: id, document: document, revision: revision, isCreated: before == nil,
+            isExpirySet: document?.expiresAt != before?.expiresAt)
         if isMeasured { byteCount += document.map(DocumentTable.size) ?? 0 }
         if let place = changes.firstIndex(where: { $0.id == id }) {
+            if before != nil { change.isCreated = changes[place].isCreated }
+            if before?.expiresAt == document?.expiresAt { change.isExpirySet = changes[place].isExpirySet }
             if isMeasured { byteCount -= changes[place].document.map(DocumentTable.size) ?? 0 }
             changes[place] = change
         } else {

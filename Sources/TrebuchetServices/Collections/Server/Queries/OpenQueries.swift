@@ -130,21 +130,17 @@ final class OpenQueries {
         return view
     }
 
-    /// Computes the first result of a query, after all documents were scanned. Removes the query and throws when its memory exceeds a
-    /// limit.
-    func computeFirstResult(of query: OpenQuery) throws(CollectionError) {
+    /// Computes the first result of a query, after all documents were scanned. Its memory counts for the caller; throws when that
+    /// exceeds a limit, so that another reader can count it.
+    func computeFirstResult(of query: OpenQuery, for caller: CollectionConnectionState) throws(CollectionError) {
         query.window.computeFirstWindow(in: query.list.rows)
-        do throws(CollectionError) {
-            try count(query, bytes: query.byteCount)
-        } catch {
-            remove(query)
-            throw error
-        }
+        try count(query, bytes: query.byteCount, caller.holder, caller)
     }
 
-    private func count(_ query: OpenQuery, bytes: Int) throws(CollectionError) {
-        let charge = CollectionMemoryLedger.Charge(
-            bytes: bytes, holder: query.charge.holder, client: query.charge.client)
+    private func count(
+        _ query: OpenQuery, bytes: Int, _ holder: QuotaHolder, _ client: CollectionConnectionState?
+    ) throws(CollectionError) {
+        let charge = CollectionMemoryLedger.Charge(bytes: bytes, holder: holder, client: client)
         try host.memory.replace([query.charge], with: charge)
         query.charge = charge
     }
@@ -153,7 +149,7 @@ final class OpenQueries {
     private func recount(_ query: OpenQuery) -> Bool {
         let bytes = query.byteCount
         guard abs(bytes - query.charge.bytes) >= Self.precision else { return true }
-        return (try? count(query, bytes: bytes)) != nil
+        return (try? count(query, bytes: bytes, query.charge.holder, query.charge.client)) != nil
     }
 
     /// Closes a query for all of its readers, which may open it again.
