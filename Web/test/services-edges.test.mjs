@@ -128,7 +128,7 @@ function roomOver(answer, presence, roster) {
     }
     const store = { subscribe: () => () => {}, getSnapshot: () => ({ phase: "live" }) }
     const state = roster ?? { subscribe: () => () => {}, getSnapshot: () => undefined, status: store }
-    const backend = { build, _line: 1, _isLive: true, _account: "ada", _json: exact, _changes: { add: () => () => {} }, client: { actor: () => ({ call, state: () => state }) } }
+    const backend = { build, _line: 1, _isLive: true, _account: "ada", _json: exact, _options: {}, _changes: { add: () => () => {} }, client: { actor: () => ({ call, state: () => state }) } }
     return { room: new OpenRoom(backend, "chat-lobby", presence, () => {}), called, backend }
 }
 
