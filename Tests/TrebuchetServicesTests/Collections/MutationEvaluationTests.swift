@@ -239,6 +239,19 @@ import Trebuchet
             table.shares.all.bytes == ["a", "e", "x"].reduce(0) { $0 + (table.document($1)?.encodedByteCount ?? 0) })
     }
 
+    @Test("a document that expires while it is written does not count any more, and is deleted from the store")
+    func expiredDuringWrite() {
+        var table = DocumentTable(limits: CollectionLimits())
+        let first = DocumentCommand.create(id: "e", fields: ["id": .string("e")], expiresIn: .milliseconds(100))
+        _ = Self.evaluate(DocumentMutation(number: 1, command: first), in: &table)
+        let batch = table.beginWrite()
+        _ = Self.evaluate(DocumentMutation(number: 2, command: .add("x")), in: &table, at: 200)
+        let changes = batch.map { table.endWrite($0) }
+        #expect(changes?.map(\.after) == [nil] && table.document("e") == nil && table.shares.all.documents == 1)
+        let next = table.beginWrite()
+        #expect(next?.documents.mapValues { $0.document == nil } == ["e": true, "x": false])
+    }
+
     @Test("a mutation that has room in the order of its commands is executed beside others, near the limit")
     func room() {
         var limits = CollectionLimits()

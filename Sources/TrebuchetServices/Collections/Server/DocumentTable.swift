@@ -227,11 +227,15 @@ struct DocumentTable: Sendable {
         deleting = []
         let inOrder = batch.documents.sorted { $0.value.revision < $1.value.revision }
         return inOrder.map { id, written in
-            // The document may have expired during the write.
-            let document = written.document.flatMap { $0.isExpired(at: time) ? nil : $0 }
-            documents[id] = document
-            if unwritten[id]?.revision == written.revision { unwritten[id] = nil }
-            return DocumentChange(id: id, after: document)
+            if unwritten[id]?.revision == written.revision {
+                (documents[id], unwritten[id]) = (written.document, nil)
+                // It may have expired during the write, and still counts.
+                expireIfDue(id)
+            } else {
+                // It was changed or removed during the write.
+                documents[id] = written.document.flatMap { $0.isExpired(at: time) ? nil : $0 }
+            }
+            return DocumentChange(id: id, after: documents[id])
         }
     }
 
