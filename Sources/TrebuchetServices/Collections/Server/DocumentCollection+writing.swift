@@ -67,8 +67,10 @@ extension DocumentCollection {
         let (host, name) = (host, name)
         var evaluation = evaluation
         while true {
-            while table.isBatchFull { try await pause(&commit, failures: failures) }
-            if !linked.found.isEmpty { try await update(&linked, of: principal, commit) }
+            repeat {
+                while table.isBatchFull { try await pause(&commit, failures: failures) }
+                if !linked.found.isEmpty { try await update(&linked, of: principal, commit) }
+            } while table.isBatchFull
             let rules = host.rules
             let readable = linked.readable
             let part = table.resume(
@@ -81,7 +83,7 @@ extension DocumentCollection {
                 host.log.contention(in: name, by: caller.connection)
                 return nil
             case .incomplete:
-                if let error = await count(evaluation, for: caller, in: &commit) {
+                if let error = try await count(evaluation, for: caller, in: &commit) {
                     host.log.refusal(error, of: "a large transaction", in: name, by: caller.connection)
                     let (client, number) = (evaluation.client, evaluation.mutation.number)
                     guard memory.hasWaited(client, number, through: number, at: host.clock.now()) else { return nil }
@@ -95,7 +97,7 @@ extension DocumentCollection {
     /// Counts the memory of a suspended evaluation; returns the limit that it exceeds. Unused collections are unloaded to make room.
     private func count(
         _ evaluation: MutationEvaluation, for caller: CollectionConnectionState, in commit: inout CommitProgress
-    ) async -> CollectionError? {
+    ) async throws(CollectionError) -> CollectionError? {
         let charge = CollectionMemoryLedger.Charge(
             bytes: evaluation.memoryBytes, holder: caller.holder, client: caller)
         while true {
@@ -104,9 +106,13 @@ extension DocumentCollection {
                 commit.charge = charge
                 return nil
             } catch {
-                guard case .serverTooLarge = error,
-                    await host.unloadCollection(for: owner, except: name, beyond: error)
-                else { return error }
+                guard case .serverTooLarge = error else { return error }
+                let (host, owner, name) = (host, owner, name)
+                var isUnloaded = false
+                try await suspend(&commit) {
+                    isUnloaded = await host.unloadCollection(for: owner, except: name, beyond: error)
+                }
+                guard isUnloaded else { return error }
             }
         }
     }
