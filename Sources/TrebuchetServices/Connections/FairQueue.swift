@@ -2,10 +2,10 @@ internal import Platform
 
 /// Waiting jobs of callers, in a fair order by cost. Pure.
 ///
-/// Networks have equal shares; each loopback caller has a separate share, and so has all shared work. In a network, each principal and each connection that is not
-/// signed in has an equal share of that. So a caller has one share, however many of its jobs wait. The next job is that of the
-/// caller which has used the least. A caller that was idle begins with the cost of the others. The jobs of a caller are in the
-/// order of their numbers.
+/// Networks have equal shares; each loopback caller has a separate share, and so has all shared work. In a network, each
+/// principal and each connection that is not signed in has an equal share of that. So a caller has one share, however many of
+/// its jobs wait. The next job is that of the caller which has used the least. A caller that was idle begins with the cost of
+/// the others. The jobs of a caller are in the order of their numbers.
 struct FairQueue<Connection: Hashable, Network: Hashable, Job> {
     /// A principal, a connection that is not signed in, or shared work that callers wait for; nil is the server.
     enum Member: Hashable {
