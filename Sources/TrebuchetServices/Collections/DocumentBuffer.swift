@@ -145,26 +145,30 @@ struct DocumentBuffer: Sendable {
     // MARK: Numbers
 
     var created: Int {
-        get { bytes.withUnsafeBytes { Self.number(Self.createdPlace, $0) } }
-        set { setNumber(newValue, at: Self.createdPlace) }
+        get { self[Self.createdPlace] }
+        set { self[Self.createdPlace] = newValue }
     }
     var createdAt: Int {
-        get { bytes.withUnsafeBytes { Self.number(Self.createdAtPlace, $0) } }
-        set { setNumber(newValue, at: Self.createdAtPlace) }
+        get { self[Self.createdAtPlace] }
+        set { self[Self.createdAtPlace] = newValue }
     }
     var revision: Int {
-        get { bytes.withUnsafeBytes { Self.number(Self.revisionPlace, $0) } }
-        set { setNumber(newValue, at: Self.revisionPlace) }
+        get { self[Self.revisionPlace] }
+        set { self[Self.revisionPlace] = newValue }
     }
     var updatedAt: Int {
-        get { bytes.withUnsafeBytes { Self.number(Self.updatedAtPlace, $0) } }
-        set { setNumber(newValue, at: Self.updatedAtPlace) }
+        get { self[Self.updatedAtPlace] }
+        set { self[Self.updatedAtPlace] = newValue }
     }
     var hasExpiry: Bool { bytes.withUnsafeBytes { $0[JSONObjectParts.trailerFlagsPlace] & Self.expiryFlag != 0 } }
 
-    private mutating func setNumber(_ number: Int, at place: Int) {
-        bytes.withUnsafeMutableBytes {
-            $0.storeBytes(of: Int64(number), toByteOffset: $0.count - place, as: Int64.self)
+    /// The number at a place, counted from the end.
+    private subscript(place: Int) -> Int {
+        get { bytes.withUnsafeBytes { Self.number(place, $0) } }
+        set {
+            bytes.withUnsafeMutableBytes {
+                $0.storeBytes(of: Int64(newValue), toByteOffset: $0.count - place, as: Int64.self)
+            }
         }
     }
 

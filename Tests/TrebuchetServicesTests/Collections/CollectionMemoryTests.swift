@@ -146,6 +146,12 @@ import Trebuchet
             let full = CollectionError.serverTooLarge(limit: 400_000)
             #expect(outcomes.map(\.error) == [full, full])
             await #expect(throws: limited) { try await collection.commit(add(11...11), from: Self.client) }
+            // The refusal is recorded behind the mutations before it.
+            let other = "fedcba9876543210"
+            await #expect(throws: limited) { try await collection.commit(add(22...22), from: other) }
+            time.move(to: 1_060_000)
+            let both = [DocumentMutation(number: 21, command: .delete(id: "none"))] + add(22...22)
+            for _ in 0..<2 { #expect(try await collection.commit(both, from: other).map(\.error) == [nil, full]) }
         }
     }
 

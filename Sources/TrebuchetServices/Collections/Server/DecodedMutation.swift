@@ -7,6 +7,8 @@ enum DecodedMutation {
     case mutation(DocumentMutation)
     /// The mutation is invalid.
     case refused(MutationOutcome)
+    /// The mutation has waited too long for memory.
+    case exceeding(DocumentMutation, CollectionError)
 
     /// False when it only deletes documents.
     var mayGrow: Bool {
@@ -16,7 +18,7 @@ enum DecodedMutation {
 
     var number: Int {
         switch self {
-        case .mutation(let mutation): mutation.number
+        case .mutation(let mutation), .exceeding(let mutation, _): mutation.number
         case .refused(let outcome): outcome.number
         }
     }

@@ -124,7 +124,7 @@ extension DocumentCollection {
 
     /// Updates the results at once if the reactor has time, and in a task if that is not enough.
     ///
-    /// The work has a share of its own, because the commits of all callers wait for it.
+    /// The work has a separate share, because the commits of all callers wait for it.
     func beginUpdate(for connections: [CallerConnection?]) {
         guard updating == nil, queries.isShowing else { return }
         var work = FairTurns.Work(sharedBy: queries)

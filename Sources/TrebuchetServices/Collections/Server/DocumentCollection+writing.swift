@@ -15,7 +15,7 @@ extension DocumentCollection {
         try await begin(&commit)
         let read = try await decode(mutations, of: caller, &commit)
         let client = ByteText(client)
-        let admitted = try admit(read, from: client, of: principal, caller)
+        let admitted = try admit(read, from: client, caller)
         let targets = linkTargets(of: admitted, from: client)
         var linked = LinkedDocuments()
         if !targets.isEmpty {
@@ -29,6 +29,10 @@ extension DocumentCollection {
             applyExpired()
             watchForExpiry()
         }
+        func evaluation(of mutation: DocumentMutation) -> MutationEvaluation {
+            MutationEvaluation(
+                mutation, from: client, creator: principal?.id, origin: table.origin(of: caller.host))
+        }
         var outcomes: [MutationOutcome] = []
         /// The number of failed batches before the first mutation was executed.
         var failures: Int?
@@ -36,11 +40,10 @@ extension DocumentCollection {
             if !outcomes.isEmpty, commit.slice.isOver { try await pause(&commit, failures: failures) }
             switch mutation {
             case .refused(let outcome): outcomes.append(outcome)
+            case .exceeding(let mutation, let error): outcomes.append(table.refuse(evaluation(of: mutation), error))
             case .mutation(let mutation):
-                let evaluation = MutationEvaluation(
-                    mutation, from: client, creator: principal?.id, origin: table.origin(of: caller.host))
                 let outcome = try await evaluate(
-                    evaluation, of: principal, caller, &linked, &commit, failures: failures)
+                    evaluation(of: mutation), of: principal, caller, &linked, &commit, failures: failures)
                 guard let outcome else {
                     // The client repeats it.
                     guard !outcomes.isEmpty else { throw .rateLimited(retryAfterMilliseconds: Self.evaluationDelay) }
@@ -120,7 +123,7 @@ extension DocumentCollection {
     /// The documents of other collections to which the mutations of a commit link.
     private struct LinkedDocuments {
         var found: [LinkTarget: Document] = [:]
-        /// Those that exist and that the caller may read.
+        /// The documents that exist and that the caller may read.
         var readable: Set<LinkTarget> = []
         /// The number of the commit's suspensions before they were read.
         var suspensions: Int?
@@ -144,8 +147,7 @@ extension DocumentCollection {
     /// Returns the first mutations that may be executed now: all, or while the memory is used up, those that are repeated or only
     /// delete documents. A mutation that has waited too long for memory fails.
     private func admit(
-        _ mutations: [DecodedMutation], from client: ByteText, of principal: Principal?,
-        _ caller: CollectionConnectionState
+        _ mutations: [DecodedMutation], from client: ByteText, _ caller: CollectionConnectionState
     ) throws(CollectionError) -> [DecodedMutation] {
         guard let exceeded = memory.exceeded else { return mutations }
         let last = mutations.last?.number ?? 0
@@ -163,9 +165,7 @@ extension DocumentCollection {
                 guard !admitted.isEmpty else { throw .rateLimited(retryAfterMilliseconds: 1_000) }
                 return admitted
             }
-            let evaluation = MutationEvaluation(
-                mutation, from: client, creator: principal?.id, origin: table.origin(of: caller.host))
-            admitted.append(.refused(table.refuse(evaluation, exceeded)))
+            admitted.append(.exceeding(mutation, exceeded))
         }
         return admitted
     }

@@ -3,8 +3,8 @@ internal import Trebuchet
 
 /// A collection `collections/<name>`: its documents, and the commands that change them.
 ///
-/// The commands of a connection are executed one after the other, in the order of their arrival; a command that takes long does
-/// not hold up those of other connections. Changes are written to the store together with others that arrived meanwhile. Then
+/// The commands of a connection are executed one after the other, in the order of their arrival. Commands of other connections do
+/// not wait for a command that takes long. Changes are written to the store together with others that arrived meanwhile. Then
 /// readers receive them, and only then the commands are answered.
 @Trebuchet
 distributed actor DocumentCollection: ServiceActor {
@@ -199,8 +199,8 @@ distributed actor DocumentCollection: ServiceActor {
         return opened.query.ticket(revision: visibleRevision)
     }
 
-    /// Evaluates a query, and lets clients observe its result. Each caller that waits for the query takes part in it, so that nobody
-    /// waits for the turns of another caller.
+    /// Evaluates a query, and lets clients observe its result. Each caller that waits for the query takes part in it, so that no
+    /// caller waits for the turns of another one.
     private func openQuery(
         _ query: OpenQuery, for caller: CollectionConnectionState
     ) async throws(CollectionError) {

@@ -84,8 +84,9 @@ extension DocumentTable {
         return .complete(outcome)
     }
 
-    /// Records the refusal of a mutation by a limit outside the table.
+    /// Records the refusal of a mutation by a limit outside the table. A repeated mutation has its recorded outcome.
     mutating func refuse(_ evaluation: borrowing MutationEvaluation, _ error: CollectionError) -> MutationOutcome {
+        if let outcome = recordedOutcome(of: evaluation.mutation, by: evaluation.client) { return outcome }
         let outcome = MutationOutcome(number: evaluation.mutation.number, revision: revision, error: error)
         remember(outcome, of: evaluation, isWritten: false)
         return outcome

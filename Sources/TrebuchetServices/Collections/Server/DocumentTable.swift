@@ -106,15 +106,15 @@ struct DocumentTable: Sendable {
     /// Applies the changes of a complete evaluation.
     mutating func apply(_ evaluation: borrowing MutationEvaluation) {
         for change in evaluation.changes {
-            // One that has expired during the evaluation counts until it is removed.
-            expireIfDue(change.id)
-            store(change.document, for: change.id, before: document(change.id), revision: change.revision)
+            store(change.document, for: change.id, revision: change.revision)
         }
         revision = evaluation.revision
     }
 
-    private mutating func store(_ document: Document?, for id: DocumentID, before: Document?, revision: Int) {
-        shares.replace(before, with: document)
+    private mutating func store(_ document: Document?, for id: DocumentID, revision: Int) {
+        // An expired document counts until it is removed.
+        expireIfDue(id)
+        shares.replace(self.document(id), with: document)
         unwritten[id] = Unwritten(document: document, revision: revision)
         if isEntry { nextBytes += document.map(Self.size) ?? Self.mutationOverhead / 4 }
         expiries.set(document?.expiresAt, for: id)
@@ -135,7 +135,7 @@ struct DocumentTable: Sendable {
         let changed = try stamped(
             document, before: before, revision: revision + 1, time: time, limits, beyond: DocumentQuotas())
         revision += 1
-        store(changed, for: id, before: before, revision: revision)
+        store(changed, for: id, revision: revision)
     }
 
     /// The ids of all documents, as the next command sees them.
