@@ -17,8 +17,11 @@ let settings: [SwiftSetting] =
             ? .define("TREBUCHET_THREAD_SANITIZER") : .enableUpcomingFeature("MemberImportVisibility"),
     ] + (strict ? [.treatAllWarnings(as: .error)] : [])
 
-func library(_ name: String, _ dependencies: [Target.Dependency] = [], _ more: [SwiftSetting] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: settings + more)
+func library(
+    _ name: String, in group: String, _ dependencies: [Target.Dependency] = [], _ more: [SwiftSetting] = []
+) -> Target {
+    .target(
+        name: name, dependencies: dependencies, path: "Sources/\(group)/\(name)", swiftSettings: settings + more)
 }
 
 func test(
@@ -76,87 +79,95 @@ let package = Package(
     ],
     targets: [
         // The layers are those of Docs/Internals/Architecture.md. Below them: system headers.
-        .systemLibrary(name: "CEpoll"),
-        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
-        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
-        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-        .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "CEpoll", path: "Sources/Base/CEpoll"),
+        .systemLibrary(
+            name: "COpenSSL", path: "Sources/Base/COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CZlib", path: "Sources/Base/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(
+            name: "CSQLite", path: "Sources/Base/CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(
+            name: "CCurl", path: "Sources/Base/CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]
+        ),
         // Layer 0: differences between operating systems, bytes, macros.
-        library("Platform", ["CEpoll"]),
-        library("Bytes"),
-        library("IdentifiedArrays"),
+        library("Platform", in: "Base", ["CEpoll"]),
+        library("Bytes", in: "Base"),
+        library("IdentifiedArrays", in: "Base"),
         // Parsing of Swift sources, shared by the macros and the generator.
         .target(
-            name: "SwiftReading", swiftSettings: settings + syntaxSwiftSettings, linkerSettings: syntaxLinkerSettings),
+            name: "SwiftReading", path: "Sources/Actors/SwiftReading", swiftSettings: settings + syntaxSwiftSettings,
+            linkerSettings: syntaxLinkerSettings),
         .macro(
             name: "StateMachineMacros",
-            swiftSettings: settings + syntaxSwiftSettings,
+            path: "Sources/State/StateMachineMacros", swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
         // Layer 1
         .macro(
             name: "TrebuchetMacros",
             dependencies: ["SwiftReading"],
-            swiftSettings: settings + syntaxSwiftSettings,
+            path: "Sources/Actors/TrebuchetMacros", swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
-        library("Relays"),
-        library("Transports", ["Platform"]),
-        library("TrebuchetCluster", ["Platform"]),
-        library("TrebuchetWire", ["Bytes"]),
+        library("Relays", in: "State"),
+        library("Transports", in: "Transport", ["Platform"]),
+        library("TrebuchetCluster", in: "Cluster", ["Platform"]),
+        library("TrebuchetWire", in: "Actors", ["Bytes"]),
         // Layer 2
-        library("Networking", ["Bytes", "Platform", "Transports", "CEpoll", "COpenSSL"]),
-        library("Deltas", ["Bytes", "Platform", "TrebuchetWire"]),
+        library("Networking", in: "Transport", ["Bytes", "Platform", "Transports", "CEpoll", "COpenSSL"]),
+        library("Deltas", in: "Actors", ["Bytes", "Platform", "TrebuchetWire"]),
         // Values and closures of a chain run on the actor of the sender by default.
-        library("QStream", ["Relays"], [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]),
-        library("Loading", ["Relays", "Platform"]),
-        library("StateMachines", ["Relays", "Platform", "IdentifiedArrays", "StateMachineMacros"]),
-        library("SharedState", ["Relays", "Platform", "IdentifiedArrays"]),
+        library("QStream", in: "State", ["Relays"], [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]),
+        library("Loading", in: "State", ["Relays", "Platform"]),
+        library("StateMachines", in: "State", ["Relays", "Platform", "IdentifiedArrays", "StateMachineMacros"]),
+        library("SharedState", in: "State", ["Relays", "Platform", "IdentifiedArrays"]),
         // Layer 3
         // Requests to other servers and mails, by libcurl. Linked only by the products that use it.
-        library("Transfers", ["Bytes", "Platform", "Transports", "Networking", "CCurl"]),
-        library("WebSockets", ["Bytes", "Platform", "Transports", "Networking", "COpenSSL", "CZlib"]),
+        library("Transfers", in: "Transport", ["Bytes", "Platform", "Transports", "Networking", "CCurl"]),
+        library("WebSockets", in: "Transport", ["Bytes", "Platform", "Transports", "Networking", "COpenSSL", "CZlib"]),
         // Actors and their streams, shared by server and client.
         library(
-            "TrebuchetActors",
+            "TrebuchetActors", in: "Actors",
             ["Bytes", "Platform", "Transports", "Relays", "TrebuchetWire", "Deltas", "TrebuchetMacros"]),
         // Layer 4
         library(
-            "TrebuchetClient", ["TrebuchetActors", "Bytes", "Platform", "Transports", "Relays", "TrebuchetWire"]),
+            "TrebuchetClient", in: "Client",
+            ["TrebuchetActors", "Bytes", "Platform", "Transports", "Relays", "TrebuchetWire"]),
         // Layer 5: servers and socket transports; a transport over Foundation for systems without `Networking`.
-        library("TrebuchetURLSession", ["TrebuchetClient", "Transports"]),
+        library("TrebuchetURLSession", in: "Client", ["TrebuchetClient", "Transports"]),
         library(
-            "Trebuchet",
+            "Trebuchet", in: "Server",
             [
                 "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Bytes", "Platform", "Transports", "Relays",
                 "Networking", "WebSockets", "TrebuchetWire", "Deltas", "COpenSSL",
             ]),
         // Layer 6
         library(
-            "TrebuchetStore",
+            "TrebuchetStore", in: "Server",
             [
                 "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Transports", "Relays",
                 "Platform",
                 "CSQLite", "CZlib",
             ]),
         // The coordination store in Redis.
-        library("TrebuchetRedis", ["TrebuchetCluster", "Bytes", "Platform", "Transports", "Networking", "COpenSSL"]),
+        library(
+            "TrebuchetRedis", in: "Cluster",
+            ["TrebuchetCluster", "Bytes", "Platform", "Transports", "Networking", "COpenSSL"]),
         // Export of spans to a collector.
         library(
-            "TrebuchetTelemetry",
+            "TrebuchetTelemetry", in: "Observability",
             ["Trebuchet", "TrebuchetActors", "TrebuchetWire", "Transports", "Transfers", "Bytes"]),
         // Services of a backend as actors: sign-in, rooms, topics, collections.
         library(
-            "TrebuchetServices",
+            "TrebuchetServices", in: "Services",
             [
                 "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Transports", "SharedState",
                 "Relays", "Transfers", "TrebuchetWire", "Bytes", "Platform", "CEpoll",
             ]),
         // Beside the layers: support for tests and previews of apps.
         library(
-            "TrebuchetTesting",
+            "TrebuchetTesting", in: "Testing",
             ["Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "Networking", "Platform", "Bytes"]),
         // Layer 7: the parts of commands.
         library(
-            "Commands",
+            "Commands", in: "Tools",
             ["Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetServices", "Platform"]),
         // Layer 8: benchmark commands.
         .target(
@@ -171,7 +182,7 @@ let package = Package(
         // Layer 9: all commands. They are separate from the executable, because a test that imports an executable may be compiled
         // before it.
         library(
-            "TrebuchetCLI",
+            "TrebuchetCLI", in: "Tools",
             [
                 "Commands", "Benchmarks", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports",
                 "TrebuchetServices", "TrebuchetStore", "TrebuchetCluster", "TrebuchetRedis", "SharedState",
@@ -179,14 +190,18 @@ let package = Package(
                 "Networking", "TrebuchetWire", "Bytes", "Platform", "CEpoll",
             ]),
         // Layer 10
-        .executableTarget(name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], swiftSettings: settings),
+        .executableTarget(
+            name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], path: "Sources/Tools/TrebuchetTool",
+            swiftSettings: settings),
         // Beside the layers: generated clients for other languages. A separate executable, because it needs the swift-syntax of a
         // toolchain and a server does not.
         .target(
-            name: "ClientGenerator", dependencies: ["SwiftReading"], swiftSettings: settings + syntaxSwiftSettings,
+            name: "ClientGenerator", dependencies: ["SwiftReading"], path: "Sources/Tools/ClientGenerator",
+            swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
         .executableTarget(
-            name: "GenerateTool", dependencies: ["ClientGenerator"], swiftSettings: settings + syntaxSwiftSettings),
+            name: "GenerateTool", dependencies: ["ClientGenerator"], path: "Sources/Tools/GenerateTool",
+            swiftSettings: settings + syntaxSwiftSettings),
         .plugin(
             name: "GenerateClient",
             capability: .command(

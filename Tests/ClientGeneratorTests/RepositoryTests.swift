@@ -6,7 +6,7 @@ import Testing
 @Suite struct RepositoryTests {
     /// Folders that are generated separately: their actors have equal names.
     static let folders = [
-        "Benchmarks", "Sources/TrebuchetCLI/Demo", "Sources/TrebuchetServices",
+        "Benchmarks", "Sources/Tools/TrebuchetCLI/Demo", "Sources/Services/TrebuchetServices",
         "Tests/DocumentationSnippetTests", "Tests/Fixtures/Interop",
         "Tests/Fixtures/Interop2",
         "Tests/StreamingTests", "Tests/TrebuchetTests", "Tests/TrebuchetServicesTests", "Tests/TrebuchetCLITests",
@@ -41,7 +41,7 @@ import Testing
 
     @Test("targets equal those of the macro's dispatch tables")
     func targets() throws {
-        let demo = try Self.generation("Sources/TrebuchetCLI/Demo").model.actors
+        let demo = try Self.generation("Sources/Tools/TrebuchetCLI/Demo").model.actors
         let todos = try #require(demo.first { $0.name == "TodoList" })
         #expect(todos.methods.map(\.target) == ["addTodo(title:)", "toggleTodo(id:)", "removeTodo(id:)"])
         #expect(todos.states.map(\.target) == ["observeState"])

@@ -39,7 +39,7 @@ package struct SwiftCompiler: Sendable {
         let cache = products.appending(path: "SwiftUITests.modules").path
         arguments += ["-package-name", package, "-module-cache-path", cache]
         for module in ["CEpoll", "CZlib", "COpenSSL", "CCurl"] {
-            let map = root.appending(path: "Sources/\(module)/module.modulemap").path
+            let map = root.appending(path: "Sources/Base/\(module)/module.modulemap").path
             arguments += ["-Xcc", "-fmodule-map-file=\(map)"]
         }
         for module in ["TrebuchetMacros", "StateMachineMacros"] {

@@ -32,7 +32,7 @@ struct CallPathPageTests {
         let rows = section.split(separator: "\n").filter { $0.hasPrefix("|") }.dropFirst(2)
         #expect(rows.count == 9)
         let files = try Repository.current.get().files.filter {
-            $0.path.hasPrefix("Sources/Trebuchet/") && $0.name.hasPrefix("ServerConnection")
+            $0.path.hasPrefix("Sources/Server/Trebuchet/") && $0.name.hasPrefix("ServerConnection")
         }
         for row in rows {
             let cells = CallPathPage.cells(of: row)
@@ -59,7 +59,7 @@ struct CallPathPageTests {
         ])
     func finds(table: String, count: Int) {
         let file = SourceText(
-            path: "Sources/A/Chain.swift",
+            path: "Sources/G/A/Chain.swift",
             """
             protocol Steps {
                 func fourth()

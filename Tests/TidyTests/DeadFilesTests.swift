@@ -19,14 +19,14 @@ struct DeadFilesTests {
         ])
     func deadOrAlive(text: String, isDead: Bool) {
         let files = [
-            SourceText(path: "Sources/A/A.swift", text),
+            SourceText(path: "Sources/G/A/A.swift", text),
             SourceText(path: "Tests/ATests/B.swift", #"Used().x(); "\(used())"; "lonely""#),
         ]
-        #expect(DeadFiles.findings(in: files).map(\.path) == (isDead ? ["Sources/A/A.swift"] : []))
+        #expect(DeadFiles.findings(in: files).map(\.path) == (isDead ? ["Sources/G/A/A.swift"] : []))
     }
 
     @Test("an entry file is used without being named")
     func entry() {
-        #expect(DeadFiles.findings(in: [SourceText(path: "Sources/A/main.swift", "run()")]).isEmpty)
+        #expect(DeadFiles.findings(in: [SourceText(path: "Sources/G/A/main.swift", "run()")]).isEmpty)
     }
 }

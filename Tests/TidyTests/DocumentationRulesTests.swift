@@ -1,7 +1,7 @@
 import Testing
 
 @Suite struct DocumentationRulesTests {
-    private func found(_ text: String, path: String = "Sources/Relays/File.swift") -> [String] {
+    private func found(_ text: String, path: String = "Sources/State/Relays/File.swift") -> [String] {
         DocumentationRules.findings(in: SourceText(path: path, text)).map { String($0.message.prefix { $0 != " " }) }
     }
 
@@ -55,7 +55,7 @@ import Testing
 
     @Test("modules that belong to no product are ignored")
     func others() {
-        #expect(found("public struct Name {}", path: "Sources/Bytes/File.swift") == [])
+        #expect(found("public struct Name {}", path: "Sources/Base/Bytes/File.swift") == [])
         #expect(found("public struct Name {}", path: "Tests/Relays/File.swift") == [])
     }
 }

@@ -38,7 +38,7 @@ struct ImportRulesTests {
             "import struct Low.Thing", "@preconcurrency public import class Low.Thing // why",
         ])
     func spellings(line: String) {
-        let file = SourceText(path: "Sources/High/A.swift", "\n" + line)
+        let file = SourceText(path: "Sources/G/High/A.swift", "\n" + line)
         #expect(ImportRules.imports(of: file) == [.init(module: "Low", line: 2)])
     }
 
@@ -46,17 +46,17 @@ struct ImportRulesTests {
         "text that only looks like an import is ignored",
         arguments: ["// import Low", "let a = \"import Low\"", "important()", "/* import Low */"])
     func noImports(line: String) {
-        #expect(ImportRules.imports(of: SourceText(path: "Sources/High/A.swift", line)).isEmpty)
+        #expect(ImportRules.imports(of: SourceText(path: "Sources/G/High/A.swift", line)).isEmpty)
     }
 
     @Test(
         "an import is allowed only when it is listed and lower",
         arguments: [
-            ("Sources/High/A.swift", "import Low", true),
-            ("Sources/High/A.swift", "import Glibc", true),
-            ("Sources/High/A.swift", "import CLow", false),
-            ("Sources/Low/A.swift", "import High", false),
-            ("Sources/Low/A.swift", "import Side", false),
+            ("Sources/G/High/A.swift", "import Low", true),
+            ("Sources/G/High/A.swift", "import Glibc", true),
+            ("Sources/G/High/A.swift", "import CLow", false),
+            ("Sources/G/Low/A.swift", "import High", false),
+            ("Sources/G/Low/A.swift", "import Side", false),
             ("Tests/LowTests/A.swift", "@testable import Low", true),
             ("Tests/LowTests/A.swift", "import High", false),
         ])
@@ -71,7 +71,7 @@ struct ImportRulesTests {
         var layers = layers
         layers["Low"] = layerOfLow
         layers["High"] = 1
-        let file = SourceText(path: "Sources/High/A.swift", "import Low")
+        let file = SourceText(path: "Sources/G/High/A.swift", "import Low")
         #expect(ImportRules.findings(in: file, manifest: manifest, layers: layers).count == 1)
         #expect(ImportRules.findings(in: manifest, layers: layers).map(\.path) == ["Package.swift"])
     }

@@ -7,12 +7,12 @@ struct Manifest: Sendable {
 
     let targets: [Target]
 
-    /// Reads SwiftPM's own forms (`.target(name: "A", dependencies: ["B"])`) and the package's short ones (`library("A", ["B"])`,
+    /// Reads SwiftPM's own forms (`.target(name: "A", dependencies: ["B"])`) and the package's short ones (`library("A", in: "Group", ["B"])`,
     /// `test("A", ["B"])`). Targets in comments do not count.
     init(_ text: String) {
         let code = SourceText(path: "Package.swift", text).uncommented.joined(separator: "\n")
         let long = /\.(?:target|executableTarget|testTarget|macro|systemLibrary|plugin)\(\s*name:\s*"([^"]+)"/
-        let short = /(?:^|[^.\w])(?:library|test)\(\s*"([^"]+)"\s*,?/
+        let short = /(?:^|[^.\w])(?:library|test)\(\s*"([^"]+)"\s*,?(?:\s*in:\s*"[^"]*"\s*,?)?/
         targets =
             code.matches(of: long).map { match in
                 let arguments = Self.arguments(code[match.range.upperBound...])

@@ -24,7 +24,7 @@ struct PortableRulesTests {
             ("#if canImport(Darwin)\n    import Darwin\n#endif\nimport Glibc", 1),
         ])
     func imports(_ text: String, _ count: Int) {
-        let file = SourceText(path: "Sources/A/File.swift", text)
+        let file = SourceText(path: "Sources/G/A/File.swift", text)
         #expect(PortableRules.findings(in: file, portable: ["A"]).count == count)
         #expect(PortableRules.findings(in: file, portable: ["B"]).isEmpty)
     }

@@ -31,7 +31,7 @@ struct Repository: Sendable {
         }
         let targets =
             try ["Benchmarks"] + bare
-            + (["Plugins", "Sources", "Tests", "Tests/Fixtures", "Tools"] + examples).flatMap(list).filter {
+            + (["Plugins", "Tests", "Tests/Fixtures", "Tools"] + list("Sources") + examples).flatMap(list).filter {
                 $0 != "Tests/Fixtures"
             }
         for target in targets {

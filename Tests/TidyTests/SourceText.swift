@@ -29,13 +29,14 @@ struct SourceText: Sendable {
     /// True if the file is part of tests or of programs for tests.
     var isTestCode: Bool { path.hasPrefix("Tests/") || path.hasPrefix("Tools/") }
 
-    /// `Sources/Relays/Monitor.swift` belongs to `Relays`, `Benchmarks/Progress.swift` to `Benchmarks`, and a file of an example in
+    /// `Sources/State/Relays/Monitor.swift` belongs to `Relays`, `Benchmarks/Progress.swift` to `Benchmarks`, and a file of an example in
     /// `Examples/todos-web/Sources/TodosWeb` to `TodosWeb`.
     var module: String? {
         let parts = path.split(separator: "/").dropLast().map(String.init)
         switch parts.first {
         case "Benchmarks": return parts[0]
         case "Examples": return parts.count > 3 ? parts[3] : nil
+        case "Sources": return parts.count > 2 ? parts[2] : nil
         case "Tests" where parts.count > 2 && parts[1] == "Fixtures": return parts[2]
         default: return parts.count > 1 ? parts[1] : nil
         }

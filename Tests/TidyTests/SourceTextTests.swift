@@ -39,7 +39,7 @@ struct SourceTextTests {
 
     @Test("a file's module is that of its folder")
     func module() {
-        #expect(SourceText(path: "Sources/Relays/Deep/A.swift", "").module == "Relays")
+        #expect(SourceText(path: "Sources/State/Relays/Deep/A.swift", "").module == "Relays")
         #expect(SourceText(path: "Benchmarks/Deep/A.swift", "").module == "Benchmarks")
         #expect(SourceText(path: "Examples/a-b/Sources/AB/A.swift", "").module == "AB")
         #expect(SourceText(path: "Package.swift", "").module == nil)

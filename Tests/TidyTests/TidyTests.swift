@@ -35,11 +35,6 @@ struct TidyTests {
         }
     }
 
-    @Test("folders use only folders of lower layers of their module")
-    func folders() {
-        report(FolderRules.findings(in: repository.files, layers: FolderLayout.layers))
-    }
-
     @Test("fewer than 15 source files are so short that they should be merged with another")
     func shortFiles() {
         let short = TextRules.short(repository.files)
@@ -51,7 +46,7 @@ struct TidyTests {
         report(DeadFiles.findings(in: repository.files))
     }
 
-    @Test("files are short, complete and give reasons for unchecked assertions to the compiler")
+    @Test("files are complete and give reasons for unchecked assertions to the compiler")
     func text() {
         for file in repository.files { report(TextRules.findings(in: file)) }
     }

@@ -20,69 +20,78 @@ enum TrapRules {
         Group(
             reason: "the system or a library is out of memory, of threads, or another one than was built for",
             files: [
-                "Bytes/ByteBuffer.swift": 1, "Bytes/SharedBytes.swift": 1, "Networking/Reactor+batching.swift": 1,
-                "Networking/Reactor.swift": 2, "Networking/ReactorGroup.swift": 3,
-                "Networking/TLS/TLSConnection.swift": 2,
-                "Platform/DetachedThread.swift": 1, "Platform/SanitizedMutex.swift": 1,
-                "Relays/SanitizedMutex.swift": 1,
-                "Trebuchet/Access/AccessPolicy+apiKeys.swift": 2, "Trebuchet/Access/JSONWebTokenVerifier.swift": 1,
-                "Trebuchet/StaticFiles/MemoryPage.swift": 2, "Trebuchet/Server/SignalReader.swift": 1,
-                "TrebuchetRedis/Client/RedisScript.swift": 2, "WebSockets/Compression/Deflater.swift": 1,
-                "WebSockets/Compression/Inflater.swift": 1, "WebSockets/Frames/MaskingKeys.swift": 2,
-                "WebSockets/HandshakeKey.swift": 2,
+                "Base/Bytes/ByteBuffer.swift": 1, "Base/Bytes/SharedBytes.swift": 1,
+                "Transport/Networking/Reactor+batching.swift": 1,
+                "Transport/Networking/Reactor.swift": 2, "Transport/Networking/ReactorGroup.swift": 3,
+                "Transport/Networking/TLS/TLSConnection.swift": 2,
+                "Base/Platform/DetachedThread.swift": 1, "Base/Platform/SanitizedMutex.swift": 1,
+                "State/Relays/SanitizedMutex.swift": 1,
+                "Server/Trebuchet/Access/AccessPolicy+apiKeys.swift": 2,
+                "Server/Trebuchet/Access/JSONWebTokenVerifier.swift": 1,
+                "Server/Trebuchet/StaticFiles/MemoryPage.swift": 2, "Server/Trebuchet/Server/SignalReader.swift": 1,
+                "Cluster/TrebuchetRedis/Client/RedisScript.swift": 2,
+                "Transport/WebSockets/Compression/Deflater.swift": 1,
+                "Transport/WebSockets/Compression/Inflater.swift": 1,
+                "Transport/WebSockets/Frames/MaskingKeys.swift": 2,
+                "Transport/WebSockets/HandshakeKey.swift": 2,
             ]),
         Group(
             reason: "a value that the program itself gives, mostly when it starts",
             files: [
-                "Platform/DetachedThread.swift": 1, "Relays/EventQueue.swift": 1,
-                "Trebuchet/Inspector/InspectorEndpoint.swift": 1,
-                "Trebuchet/Limits/RateLimit.swift": 1, "Trebuchet/Server/TrebuchetServer+pages.swift": 1,
-                "Trebuchet/Server/TrebuchetServer+rules.swift": 1, "Trebuchet/Server/TrebuchetServer.swift": 1,
-                "TrebuchetActors/Observability/Metric.swift": 1,
-                "TrebuchetClient/ClientAddresses.swift": 1, "TrebuchetServices/Auth/Accounts/Accounts.swift": 1,
-                "TrebuchetServices/Auth/Mail/CommandMailer.swift": 1,
-                "TrebuchetServices/Auth/OpenID/OpenIDProvider.swift": 1,
-                "TrebuchetServices/Collections/Client/ClientCollections.swift": 1,
-                "TrebuchetStore/WorkerThread.swift": 1,
-                "WebSockets/WebSocket+sending.swift": 1,
+                "Base/Platform/DetachedThread.swift": 1, "State/Relays/EventQueue.swift": 1,
+                "Server/Trebuchet/Inspector/InspectorEndpoint.swift": 1,
+                "Server/Trebuchet/Limits/RateLimit.swift": 1, "Server/Trebuchet/Server/TrebuchetServer+pages.swift": 1,
+                "Server/Trebuchet/Server/TrebuchetServer+rules.swift": 1,
+                "Server/Trebuchet/Server/TrebuchetServer.swift": 1,
+                "Actors/TrebuchetActors/Observability/Metric.swift": 1,
+                "Client/TrebuchetClient/ClientAddresses.swift": 1,
+                "Services/TrebuchetServices/Auth/Accounts/Accounts.swift": 1,
+                "Services/TrebuchetServices/Auth/Mail/CommandMailer.swift": 1,
+                "Services/TrebuchetServices/Auth/OpenID/OpenIDProvider.swift": 1,
+                "Services/TrebuchetServices/Collections/Client/ClientCollections.swift": 1,
+                "Server/TrebuchetStore/WorkerThread.swift": 1,
+                "Transport/WebSockets/WebSocket+sending.swift": 1,
             ]),
         Group(
             reason: "a method that each subclass overrides, or that is unavailable",
             files: [
-                "Deltas/Storage/Leaf.swift": 4, "TrebuchetActors/ActorSystem/DispatchTable.swift": 4,
-                "TrebuchetActors/Dispatch/ActorRecord.swift": 4,
+                "Actors/Deltas/Storage/Leaf.swift": 4, "Actors/TrebuchetActors/ActorSystem/DispatchTable.swift": 4,
+                "Actors/TrebuchetActors/Dispatch/ActorRecord.swift": 4,
             ]),
         Group(
             reason: "code that runs on another thread, or waits for itself",
             files: [
-                "Networking/Reactor.swift": 1, "Relays/Deadlock.swift": 1, "Transports/DispatchLoop.swift": 1,
-                "TrebuchetActors/ActorSystem/TrebuchetActorID.swift": 1,
+                "Transport/Networking/Reactor.swift": 1, "State/Relays/Deadlock.swift": 1,
+                "Transport/Transports/DispatchLoop.swift": 1,
+                "Actors/TrebuchetActors/ActorSystem/TrebuchetActorID.swift": 1,
             ]),
         Group(
             reason: "a cast to the type that has just been compared",
-            files: ["Relays/SharedChanges.swift": 2, "TrebuchetWire/Coding/ValueCoder.swift": 7]),
+            files: ["State/Relays/SharedChanges.swift": 2, "Actors/TrebuchetWire/Coding/ValueCoder.swift": 7]),
         Group(
             reason: "texts and whole numbers, which always have a form in JSON",
             files: [
-                "Trebuchet/Cluster/Routing/ForwardedClient.swift": 1,
-                "Trebuchet/Cluster/Routing/SharedStreamMessage.swift": 1,
-                "TrebuchetActors/Persistence/PersistedIdempotencyRecord.swift": 1,
+                "Server/Trebuchet/Cluster/Routing/ForwardedClient.swift": 1,
+                "Server/Trebuchet/Cluster/Routing/SharedStreamMessage.swift": 1,
+                "Actors/TrebuchetActors/Persistence/PersistedIdempotencyRecord.swift": 1,
             ]),
         Group(
             reason: "what the lines before it have made so",
             files: [
-                "Bytes/ByteBuffer.swift": 1, "Networking/Reactor.swift": 1, "Platform/WorkQueue.swift": 1,
-                "Trebuchet/Cluster/Routing/SharedStreamSubscriptions.swift": 1,
-                "TrebuchetActors/Dispatch/ActorRecord.swift": 1,
-                "TrebuchetActors/Persistence/StoredStateDecoder.swift": 1,
-                "TrebuchetServices/Collections/Server/Queries/CollectionReader.swift": 1,
-                "TrebuchetServices/Collections/Server/Queries/RowList.swift": 1,
-                "TrebuchetWire/Patch/EditableJSON.swift": 1, "WebSockets/Compression/Deflater.swift": 1,
-                "WebSockets/WebSocket+sending.swift": 1,
+                "Base/Bytes/ByteBuffer.swift": 1, "Transport/Networking/Reactor.swift": 1,
+                "Base/Platform/WorkQueue.swift": 1,
+                "Server/Trebuchet/Cluster/Routing/SharedStreamSubscriptions.swift": 1,
+                "Actors/TrebuchetActors/Dispatch/ActorRecord.swift": 1,
+                "Actors/TrebuchetActors/Persistence/StoredStateDecoder.swift": 1,
+                "Services/TrebuchetServices/Collections/Server/Queries/CollectionReader.swift": 1,
+                "Services/TrebuchetServices/Collections/Server/Queries/RowList.swift": 1,
+                "Actors/TrebuchetWire/Patch/EditableJSON.swift": 1,
+                "Transport/WebSockets/Compression/Deflater.swift": 1,
+                "Transport/WebSockets/WebSocket+sending.swift": 1,
             ]),
         Group(
             reason: "an index that the app gives, as to an array",
-            files: ["Deltas/Keyed/KeyedCollection+conformances.swift": 1]),
+            files: ["Actors/Deltas/Keyed/KeyedCollection+conformances.swift": 1]),
     ]
 
     static var known: [String: Int] {
@@ -113,7 +122,7 @@ enum TrapRules {
 
     private static func isWatched(_ file: SourceText) -> Bool {
         let parts = file.path.split(separator: "/")
-        return parts.count > 2 && parts[0] == "Sources" && modules.contains(String(parts[1]))
+        return parts.count > 3 && parts[0] == "Sources" && modules.contains(String(parts[2]))
     }
 
     /// The lines of the unexplained traps, repeated for each trap on a line.

@@ -1,7 +1,7 @@
 import Testing
 
 struct TrapRulesTests {
-    private func findings(_ text: String, known: Int? = nil, path: String = "Sources/TrebuchetWire/A.swift")
+    private func findings(_ text: String, known: Int? = nil, path: String = "Sources/Actors/TrebuchetWire/A.swift")
         -> [Finding]
     {
         TrapRules.findings(in: [SourceText(path: path, text)], known: known.map { [path: $0] } ?? [:])
@@ -15,7 +15,7 @@ struct TrapRulesTests {
         ])
     func found(line: String) {
         #expect(findings("let z = 1\n" + line).first?.line == 2)
-        #expect(findings(line, path: "Sources/StateMachines/A.swift").isEmpty)
+        #expect(findings(line, path: "Sources/State/StateMachines/A.swift").isEmpty)
         #expect(findings(line, path: "Tests/ATests/A.swift").isEmpty)
     }
 

@@ -209,7 +209,7 @@ struct ClusterMemberTests {
             #expect(error?.code == .invalid)
         }
         let defaults = try DocumentedDefaults(
-            of: ClusterMemberSettings(), in: "TrebuchetCluster/Placement/ClusterMemberSettings.swift")
+            of: ClusterMemberSettings(), in: "Cluster/TrebuchetCluster/Placement/ClusterMemberSettings.swift")
         #expect(defaults.wrong == [] && defaults.compared.count == 6)
     }
 

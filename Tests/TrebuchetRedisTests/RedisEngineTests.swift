@@ -204,11 +204,13 @@ struct RedisEngineTests {
 
     @Test("the documented defaults are the defaults in the code")
     func defaults() throws {
-        let settings = try DocumentedDefaults(of: RedisSettings(), in: "TrebuchetRedis/Client/RedisSettings.swift")
+        let settings = try DocumentedDefaults(
+            of: RedisSettings(), in: "Cluster/TrebuchetRedis/Client/RedisSettings.swift")
         #expect(settings.wrong == [] && settings.compared.count >= 7)
-        let limits = try DocumentedDefaults(of: ClusterEngineLimits(), in: "TrebuchetCluster/ClusterEngineLimits.swift")
+        let limits = try DocumentedDefaults(
+            of: ClusterEngineLimits(), in: "Cluster/TrebuchetCluster/ClusterEngineLimits.swift")
         #expect(limits.wrong == [] && limits.compared.count == 12)
-        let parser = try DocumentedDefaults(of: RESPLimits(), in: "TrebuchetRedis/Wire/RESPParser.swift")
+        let parser = try DocumentedDefaults(of: RESPLimits(), in: "Cluster/TrebuchetRedis/Wire/RESPParser.swift")
         #expect(parser.wrong == [] && parser.compared.count == 5)
     }
 }

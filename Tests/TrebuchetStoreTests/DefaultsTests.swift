@@ -6,7 +6,7 @@ import TrebuchetStore
 struct DefaultsTests {
     @Test("defaults match their comments")
     func documented() throws {
-        let options = try DocumentedDefaults(of: SQLiteStore.Options(), in: "TrebuchetStore/SQLiteStore.swift")
+        let options = try DocumentedDefaults(of: SQLiteStore.Options(), in: "Server/TrebuchetStore/SQLiteStore.swift")
         #expect(options.wrong == [])
         #expect(options.compared.count >= 3)
     }

@@ -54,12 +54,15 @@ import Trebuchet
     @Test(
         "the page of error codes has a row for each code",
         arguments: [
-            ("`TrebuchetError`", "TrebuchetWire/ErrorCode.swift", "ErrorCode\\(rawValue: \"(\\w+)\""),
-            ("Stream end reasons", "TrebuchetWire/ErrorCode.swift", "StreamEndReason\\(rawValue: \"(\\w+)\""),
-            ("`TransportError`", "Transports/TransportError.swift", "Code\\(kind: \\.(\\w+)"),
-            ("WebSocket close codes", "WebSockets/Frames/WebSocketCloseCode.swift", "Self\\(rawValue: (\\d+)"),
-            ("`StateStoreError`", "TrebuchetActors/Persistence/StateStoreError.swift", "Code\\(kind: \\.(\\w+)"),
-            ("`ClusterEngineError`", "TrebuchetCluster/ClusterEngineError.swift", "Code\\(kind: \\.(\\w+)"),
+            ("`TrebuchetError`", "Actors/TrebuchetWire/ErrorCode.swift", "ErrorCode\\(rawValue: \"(\\w+)\""),
+            ("Stream end reasons", "Actors/TrebuchetWire/ErrorCode.swift", "StreamEndReason\\(rawValue: \"(\\w+)\""),
+            ("`TransportError`", "Transport/Transports/TransportError.swift", "Code\\(kind: \\.(\\w+)"),
+            (
+                "WebSocket close codes", "Transport/WebSockets/Frames/WebSocketCloseCode.swift",
+                "Self\\(rawValue: (\\d+)"
+            ),
+            ("`StateStoreError`", "Actors/TrebuchetActors/Persistence/StateStoreError.swift", "Code\\(kind: \\.(\\w+)"),
+            ("`ClusterEngineError`", "Cluster/TrebuchetCluster/ClusterEngineError.swift", "Code\\(kind: \\.(\\w+)"),
         ])
     func codes(heading: String, file: String, pattern: String) throws {
         let section = try page("Docs/Reference/ErrorCodes.md").split(separator: "\n## ").first { $0.hasPrefix(heading) }

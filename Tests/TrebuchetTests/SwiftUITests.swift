@@ -26,7 +26,7 @@ import Testing
 
     /// Compiles the whole module, since its views use internal declarations. Files in `replaced` substitute those of their names.
     private func emitClient(in folder: URL, replaced: [URL] = []) async throws -> Outcome {
-        let sources = compiler.root.appending(path: "Sources/TrebuchetClient")
+        let sources = compiler.root.appending(path: "Sources/Client/TrebuchetClient")
         let paths = try #require(FileManager.default.enumerator(atPath: sources.path)?.compactMap { $0 as? String })
         let files = paths.filter { $0.hasSuffix(".swift") }.map { path in
             let file = sources.appending(path: path)
@@ -72,7 +72,8 @@ import Testing
     func brokenFile() async throws {
         try await withFolder { folder in
             #expect(try await emitStub(in: folder).status == 0)
-            let file = compiler.root.appending(path: "Sources/TrebuchetClient/Observation/ObservedActor+SwiftUI.swift")
+            let file = compiler.root.appending(
+                path: "Sources/Client/TrebuchetClient/Observation/ObservedActor+SwiftUI.swift")
             let broken = try copy(file, replacing: "storage.observer.obs", with: "storage.obs", in: folder)
             let outcome = try await emitClient(in: folder, replaced: [broken])
             #expect(outcome.status == 1)

@@ -1,1 +1,1 @@
-../../Sources/TrebuchetServices/TrebuchetServices.docc/Resources/ChatRoom-3.swift
+../../Sources/Services/TrebuchetServices/TrebuchetServices.docc/Resources/ChatRoom-3.swift

@@ -1,1 +1,1 @@
-../../Sources/TrebuchetServices/TrebuchetServices.docc/Resources/ChatServer-2.swift
+../../Sources/Services/TrebuchetServices/TrebuchetServices.docc/Resources/ChatServer-2.swift

@@ -1,1 +1,1 @@
-../../Sources/WebSockets/WebSockets.docc/Resources/EchoServer-2.swift
+../../Sources/Transport/WebSockets/WebSockets.docc/Resources/EchoServer-2.swift

@@ -1,1 +1,1 @@
-../../Sources/Trebuchet/Trebuchet.docc/Resources/ShoppingClient-2.swift
+../../Sources/Server/Trebuchet/Trebuchet.docc/Resources/ShoppingClient-2.swift

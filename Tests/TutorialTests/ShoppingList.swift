@@ -1,1 +1,1 @@
-../../Sources/Trebuchet/Trebuchet.docc/Resources/ShoppingList-3.swift
+../../Sources/Server/Trebuchet/Trebuchet.docc/Resources/ShoppingList-3.swift

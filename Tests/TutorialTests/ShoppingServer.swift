@@ -1,1 +1,1 @@
-../../Sources/Trebuchet/Trebuchet.docc/Resources/ShoppingServer-2.swift
+../../Sources/Server/Trebuchet/Trebuchet.docc/Resources/ShoppingServer-2.swift

@@ -32,9 +32,9 @@ import Testing
     }
 
     private static let tutorials = [
-        "Sources/Trebuchet/Trebuchet.docc/ShoppingListTutorial.tutorial",
-        "Sources/WebSockets/WebSockets.docc/EchoTutorial.tutorial",
-        "Sources/TrebuchetServices/TrebuchetServices.docc/ChatTutorial.tutorial",
+        "Sources/Server/Trebuchet/Trebuchet.docc/ShoppingListTutorial.tutorial",
+        "Sources/Transport/WebSockets/WebSockets.docc/EchoTutorial.tutorial",
+        "Sources/Services/TrebuchetServices/TrebuchetServices.docc/ChatTutorial.tutorial",
     ]
 
     @Test("each step compiles without a warning, with the files of the steps before it", arguments: tutorials)
@@ -62,7 +62,7 @@ import Testing
             $0.components(separatedBy: "```").first
         }
         let manifest = try #require(samples.first { $0.contains("swift-tools-version") })
-        let resources = compiler.root.appending(path: "Sources/Trebuchet/Trebuchet.docc/Resources")
+        let resources = compiler.root.appending(path: "Sources/Server/Trebuchet/Trebuchet.docc/Resources")
         let tutorials = try String(contentsOf: resources.appending(path: "ShoppingPackage.swift"), encoding: .utf8)
         for text in [manifest, tutorials] {
             try await compiler.withFolder { folder in

@@ -7,14 +7,14 @@ struct DefaultsTests {
     @Test("the defaults equal those in the comments")
     func documented() throws {
         let webSocketLimits = try DocumentedDefaults(
-            of: WebSocketLimits(), in: "WebSockets/Frames/WebSocketLimits.swift")
+            of: WebSocketLimits(), in: "Transport/WebSockets/Frames/WebSocketLimits.swift")
         #expect(webSocketLimits.wrong == [])
         #expect(webSocketLimits.compared.count >= 18)
-        let pageLimits = try DocumentedDefaults(of: PageLimits(), in: "WebSockets/Frames/PageLimits.swift")
+        let pageLimits = try DocumentedDefaults(of: PageLimits(), in: "Transport/WebSockets/Frames/PageLimits.swift")
         #expect(pageLimits.wrong == [])
         #expect(pageLimits.compared.count == 6)
         let webSocketCompression = try DocumentedDefaults(
-            of: WebSocketCompression(), in: "WebSockets/Compression/WebSocketCompression.swift")
+            of: WebSocketCompression(), in: "Transport/WebSockets/Compression/WebSocketCompression.swift")
         #expect(webSocketCompression.wrong == [])
         #expect(webSocketCompression.compared.count >= 4)
     }

@@ -54,6 +54,8 @@ enum Mutate {
 struct Session {
     private let options: Options
     private let build: MutationBuild
+    /// The folder of each module below the root.
+    private var folders: [String: String] = [:]
     private let equivalents: EquivalentMutants
     private let changes: ChangedLines?
     private let modules: [String]
@@ -83,8 +85,13 @@ struct Session {
         let list = options.root + "/Tools/equivalent-mutants.txt"
         equivalents = try EquivalentMutants((try? String(contentsOfFile: list, encoding: .utf8)) ?? "")
         changes = try options.changedSince.map { try ChangedLines(since: $0, root: options.root) }
-        let all = try FileManager.default.contentsOfDirectory(atPath: options.root + "/Sources")
-        for module in options.modules ?? [] where !all.contains(module) {
+        let sources = options.root + "/Sources"
+        for group in try FileManager.default.contentsOfDirectory(atPath: sources) {
+            for module in try FileManager.default.contentsOfDirectory(atPath: "\(sources)/\(group)") {
+                folders[module] = "Sources/\(group)/\(module)"
+            }
+        }
+        for module in options.modules ?? [] where folders[module] == nil {
             throw WrongUse("Sources has no module '\(module)'")
         }
         for module in options.modules ?? [] {
@@ -94,7 +101,7 @@ struct Session {
             }
         }
         let changed = changes.map { changes in
-            Set(changes.files.compactMap { $0.split(separator: "/").dropFirst().first.map(String.init) }).sorted()
+            Set(changes.files.compactMap { $0.split(separator: "/").dropFirst(2).first.map(String.init) }).sorted()
         }
         modules =
             options.modules
@@ -171,12 +178,13 @@ struct Session {
 
     /// Draws more than requested, since some will not compile.
     private func draw(_ module: String) throws -> [Candidate] {
-        let folder = options.root + "/Sources/" + module
-        let paths = FileManager.default.enumerator(atPath: folder)?.compactMap { $0 as? String } ?? []
+        guard let folder = folders[module] else { return [] }
+        let paths =
+            FileManager.default.enumerator(atPath: options.root + "/" + folder)?.compactMap { $0 as? String } ?? []
         var sources: [String: String] = [:]
         var mutants: [Mutant] = []
         for path in paths.sorted() where path.hasSuffix(".swift") && !path.contains(".docc/") {
-            let file = "Sources/\(module)/\(path)"
+            let file = "\(folder)/\(path)"
             if let changes, !changes.files.contains(file) { continue }
             let source = try String(contentsOfFile: options.root + "/" + file, encoding: .utf8)
             sources[file] = source

@@ -86,8 +86,9 @@ struct MutationBuild {
                 try writeFile(original, path)
             }
         }
-        for module in Set(byFile.keys.map { $0.split(separator: "/")[1] }) {
-            let path = "Sources/\(module)/MutantSwitch.swift"
+        // A file is in "Sources/GROUP/MODULE/".
+        for module in Set(byFile.keys.map { $0.split(separator: "/").prefix(3).joined(separator: "/") }) {
+            let path = module + "/MutantSwitch.swift"
             wanted.insert(path)
             try writeFile(Data(Schemata.support.utf8), path)
         }

@@ -2,7 +2,7 @@
 ///
 /// An entry is a paragraph: the file and the function, the lines of the diff, and the reason.
 ///
-///     Sources/Networking/TimerQueue.swift TimerQueue.pop
+///     Sources/Transport/Networking/TimerQueue.swift TimerQueue.pop
 ///     -        if a < b {
 ///     +        if a <= b {
 ///     Equal times may come in any order.

@@ -20,7 +20,7 @@ test("a generated client calls, observes, and decodes the error of a method", li
         const runtime = join(root, "Web/dist/trebuchet.js")
         execFileSync(
             tool,
-            ["generate", "typescript", "Sources/TrebuchetCLI/Demo", "--runtime", runtime, "--output", source],
+            ["generate", "typescript", "Sources/Tools/TrebuchetCLI/Demo", "--runtime", runtime, "--output", source],
             { cwd: root }
         )
         execFileSync("esbuild", [source, "--bundle", "--format=esm", "--log-level=warning", `--outfile=${source}.mjs`])

@@ -1,0 +1,1 @@
+../../State/Relays/SanitizedMutex.swift

@@ -1,1 +1,0 @@
-../Relays/SanitizedMutex.swift
