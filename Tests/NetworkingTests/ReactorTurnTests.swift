@@ -108,6 +108,61 @@ import Transports
         }
     }
 
+    /// Uses a whole slice of the reactor when its channel becomes writable.
+    private final class SlowWriter: ByteChannelDelegate, @unchecked Sendable {
+        private let number: Int
+        private let log: Log
+        init(_ number: Int, _ log: Log) { (self.number, self.log) = (number, log) }
+        func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {}
+        func channelDidBecomeWritable(_ channel: ByteChannel) {
+            let end = MonotonicClock.now + 5_000_000
+            while MonotonicClock.now < end {}
+            log.entries.withLock { $0.append(number) }
+        }
+        func channelDidClose(_ channel: ByteChannel, error: TransportError?) {}
+    }
+
+    @Test("connections that take long to write more output do so in different turns")
+    func slowWriters() async throws {
+        let reactor = try Reactor(name: "test-writers")
+        let log = Log()
+        let accepted = Mutex<[ByteChannel]>([])
+        let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: [reactor]) { channel in
+            let number = accepted.withLock { channels in
+                channels.append(channel)
+                return channels.count
+            }
+            try? channel.start(SlowWriter(number, log))
+        }
+        var clients: [ByteChannel] = []
+        for _ in 0..<8 {
+            let client = try await Connector.connect(
+                host: "127.0.0.1", port: listener.address.port, on: try ReactorGroup.clients().reactors[0])
+            try await client.reactor.perform { try client.start(SlowWriter(0, log)) }
+            clients.append(client)
+        }
+        #expect(await eventually { accepted.withLock { $0.count } == 8 })
+        await reactor.perform {
+            for channel in accepted.withLock({ $0 }) {
+                channel.write { $0.append([UInt8](repeating: 0, count: channel.limits.high + 1)) }
+            }
+            // Runs once in each turn.
+            @Sendable func mark() {
+                let isOver = log.entries.withLock { entries in
+                    if entries.last != -1 { entries.append(-1) }
+                    return entries.count { $0 > 0 } == 8
+                }
+                if !isOver { reactor.execute { mark() } }
+            }
+            mark()
+        }
+        #expect(await eventually { log.entries.withLock { $0.count { $0 > 0 } } == 8 })
+        let entries = log.entries.withLock { $0 }
+        for (first, second) in zip(entries, entries.dropFirst()) { #expect(first < 0 || second < 0, "\(entries)") }
+        for client in clients { await client.reactor.perform { client.close() } }
+        await listener.close()
+    }
+
     /// Spends time on each read, and counts the reads.
     private final class SlowDelegate: ByteChannelDelegate, @unchecked Sendable {
         let reads: Atomic<Int>

@@ -64,14 +64,37 @@ import Testing
         ] as [(UInt64, Int)])
     func stride(took: UInt64, stride: Int) {
         var slice = TimeSlice(budget: 8_000, from: 1_000)
+        slice.stride = 16
         var lastClockReading: UInt64 = 0
         _ = slice.isCheckDue()
-        _ = slice.isUsedUp(at: 1_000 + took, &lastClockReading)
+        _ = slice.isUsedUp(at: 1_000 + took * 16, &lastClockReading)
         #expect(slice.stride == stride)
         #expect(Self.piecesToLook(&slice) == stride)
         // The following ones take four times as long each: a check follows a quarter of them.
-        _ = slice.isUsedUp(at: 1_000 + took + 4 * max(took, 1) * UInt64(stride), &lastClockReading)
+        _ = slice.isUsedUp(at: 1_000 + took * 16 + 4 * max(took, 1) * UInt64(stride), &lastClockReading)
         #expect(slice.stride == max(1, min(16, Int(1_000 / (4 * max(took, 1))))))
+    }
+
+    @Test("after short items the clock is read at most half as often as before, and never more seldom than given")
+    func growth() {
+        for (most, strides) in [(16, [2, 4, 8, 16, 16]), (4, [2, 4, 4, 4, 4])] {
+            var slice = TimeSlice(budget: 8_000, from: 1_000, mostItems: most)
+            var lastClockReading: UInt64 = 0
+            for stride in strides {
+                _ = slice.isUsedUp(at: 1_000, &lastClockReading)
+                #expect(slice.stride == stride)
+            }
+        }
+    }
+
+    @Test(
+        "the clock is read after 4 KiB, and earlier after more items",
+        arguments: [(0, 16), (100, 16), (256, 8), (1 << 10, 4), (4 << 10, 1), (1 << 20, 1)])
+    func bytes(size: Int, items: Int) {
+        var slice = TimeSlice(budget: 8_000)
+        var count = 1
+        while !slice.isCheckDue(bytes: size) { count += 1 }
+        #expect(count == items)
     }
 
     @Test(

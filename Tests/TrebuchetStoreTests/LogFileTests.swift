@@ -124,7 +124,8 @@ import Trebuchet
             let writer = try SQLiteWriter(file, SQLiteStore.Options())
             let reader = try SQLiteReader(file, SQLiteStore.Options(), writer.generations)
             func write(_ writes: [StateWrite]) {
-                writer.handle([WriteRequest(writes: writes) { outcome in #expect((try? outcome.get()) != nil) }])
+                let request = WriteRequest(writes: writes) { outcome in #expect((try? outcome.get()) != nil) }
+                #expect(!writer.handle([request]))
             }
             write([.snapshot(LogSnapshot(epoch: "e", version: 0, bytes: [UInt8](repeating: 1, count: 1 << 20)), key)])
             write((0..<5_000).map { .append(LogEntry(version: $0 + 1, baseVersion: $0, bytes: [1]), key) })

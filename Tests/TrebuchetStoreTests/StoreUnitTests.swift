@@ -131,7 +131,7 @@ import Trebuchet
     // MARK: Groups
 
     /// Returns true if one transaction has both requests: the first response checks for the second write.
-    private func areTogether(_ first: [StateWrite]) throws -> Bool {
+    private func areTogether(_ first: [StateWrite], isSecondLarge: Bool = false) throws -> Bool {
         let folder = try TemporaryFolder()
         let file = try StoreFile(folder.file())
         let writer = try SQLiteWriter(file, SQLiteStore.Options())
@@ -141,9 +141,11 @@ import Trebuchet
         let look: @Sendable (Result<Void, StateStoreError>) -> Void = { _ in
             found.withLock { $0.append((try? reader.get([second]))?.isEmpty == false) }
         }
-        writer.handle([
-            WriteRequest(writes: first, answer: look), WriteRequest(writes: [.put([1], second)], answer: look),
-        ])
+        let large = [UInt8](repeating: 1, count: isSecondLarge ? 100_000 : 1)
+        var requests = [
+            WriteRequest(writes: first, answer: look), WriteRequest(writes: [.put(large, second)], answer: look),
+        ]
+        while writer.handle(requests) { requests = [] }
         let seen = found.withLock { $0 }
         #expect(seen.count == 2 && seen.last == true)
         return seen.first == true
@@ -158,13 +160,36 @@ import Trebuchet
     }
 
     @Test(
-        "waiting writes share a transaction while they are smaller than 32 MiB",
-        arguments: [(32 << 20, false), ((32 << 20) - 1, true)])
+        "large waiting writes share a transaction while they are smaller than 2 MiB",
+        arguments: [(2 << 20, false), ((2 << 20) - 1, true)])
     func groupBytes(count: Int, together: Bool) throws {
-        let areTogether = try areTogether([
-            .delete(StateKey("n", "b")), .put([UInt8](repeating: 1, count: count), StateKey("n", "a")),
-        ])
+        let areTogether = try areTogether(
+            [
+                .delete(StateKey("n", "b")), .put([UInt8](repeating: 1, count: count), StateKey("n", "a")),
+            ], isSecondLarge: true)
         #expect(areTogether == together)
+    }
+
+    @Test("small writes go before large ones that wait, and those of one key keep their order")
+    func largeWritesLast() throws {
+        let folder = try TemporaryFolder()
+        let writer = try SQLiteWriter(try StoreFile(folder.file()), SQLiteStore.Options())
+        let answers = Mutex<[String]>([])
+        func request(_ name: String, _ key: String, bytes: Int) -> WriteRequest {
+            WriteRequest(writes: [.put([UInt8](repeating: 1, count: bytes), StateKey("n", key))]) { _ in
+                answers.withLock { $0.append(name) }
+            }
+        }
+        let large = 2 << 20
+        var hasMore = writer.handle([
+            request("large 1", "a", bytes: large), request("large 2", "b", bytes: large),
+            request("small 1", "c", bytes: 1), request("small 2", "b", bytes: 1),
+        ])
+        #expect(hasMore && answers.withLock { $0 } == ["small 1", "large 1"])
+        hasMore = writer.handle([request("small 3", "a", bytes: 1), request("small 4", "b", bytes: 1)])
+        #expect(hasMore && answers.withLock { $0.suffix(2) } == ["small 3", "large 2"])
+        #expect(!writer.handle([request("small 5", "c", bytes: 1)]))
+        #expect(answers.withLock { $0.suffix(3) } == ["small 5", "small 2", "small 4"])
     }
 
     // MARK: Files
@@ -265,6 +290,7 @@ import Trebuchet
                 while gate.entries.isEmpty { sched_yield() }
             }
             done.withLock { $0.append(numbers) }
+            return numbers == [1, 2, 3]
         }
         #expect(worker.submit(0))
         await began.wait(for: "began")
@@ -276,7 +302,8 @@ import Trebuchet
         #expect(ended.entries == [])
         gate.record("go on")
         await ended.wait(for: "second")
-        #expect(done.withLock { $0 } == [[0], [1, 2, 3]])
+        // It is called again for requests that it has kept.
+        #expect(done.withLock { $0 } == [[0], [1, 2, 3], []])
         #expect(ended.entries == ["first", "second"])
         // A later call completes immediately.
         worker.stop { ended.record("third") }
@@ -300,6 +327,7 @@ import Trebuchet
             worker = WorkerThread("b-worker") { _ in
                 name.withLock { $0 = String(decoding: FileBytes.read("/proc/thread-self/comm"), as: UTF8.self) }
                 _ = retained
+                return false
             }
         }
         #expect(reference.retained != nil)

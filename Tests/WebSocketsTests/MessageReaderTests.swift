@@ -24,7 +24,7 @@ struct MessageReaderTests {
                     case .needsMore:
                         #expect(rest.isEmpty)
                         return false
-                    case .compressed: Issue.record("compressed")
+                    case .complete: Issue.record("compressed")
                     case .message(let opcode, let payload): seen.append(.message(opcode, Array(payload)))
                     case .control(let opcode, let payload): seen.append(.control(opcode, Array(payload)))
                     case .violation(let violation):
@@ -73,7 +73,7 @@ struct MessageReaderTests {
                     case .message(_, let message):
                         #expect(message.elementsEqual(payload))
                         seen.append((bytes.baseAddress!..<end).contains(message.baseAddress!))
-                    case .control, .compressed: break
+                    case .control, .complete: break
                     case .needsMore: return seen
                     case .violation(let violation):
                         Issue.record("\(violation)")
@@ -203,20 +203,53 @@ struct MessageReaderTests {
             bytes.withUnsafeMutableBytes { all in
                 var rest = all
                 func next() -> MessageReader.Event { reader.next(&rest) }
-                func isCompressed(_ event: MessageReader.Event) -> Bool {
-                    if case .compressed = event { true } else { false }
+                func isComplete(_ event: MessageReader.Event) -> Bool {
+                    if case .complete = event { true } else { false }
                 }
                 func payload(_ event: MessageReader.Event?) -> [UInt8]? {
                     if case .message(.text, let payload)? = event { Array(payload) } else { nil }
                 }
-                #expect(!reader.isInflationDue && isCompressed(next()) && reader.isInflationDue)
+                #expect(!reader.hasCompleteMessage && isComplete(next()) && reader.hasCompleteMessage)
                 // A decompressor with a context cannot begin again.
-                #expect(payload(reader.inflate(atMost: 64 << 10)) == (keeps ? nil : short))
-                if keeps { #expect(payload(reader.inflate(atMost: nil)) == short) }
-                #expect(isCompressed(next()) && isCompressed(next()))
-                #expect(reader.inflate(atMost: 64 << 10) == nil && reader.isInflationDue)
-                #expect(payload(reader.inflate(atMost: nil)) == long)
+                #expect(payload(reader.takeMessage(atMost: 64 << 10)) == (keeps ? nil : short))
+                if keeps { #expect(payload(reader.takeMessage(atMost: nil)) == short) }
+                #expect(isComplete(next()) && isComplete(next()))
+                #expect(reader.takeMessage(atMost: 64 << 10) == nil && reader.hasCompleteMessage)
+                #expect(payload(reader.takeMessage(atMost: nil)) == long)
                 #expect(payload(next()) == Array("plain".utf8))
+            }
+        }
+    }
+
+    @Test("a message of more than 64 KiB is delivered when it is taken, and the next one after it")
+    func large() {
+        for count in [64 << 10, (64 << 10) + 1] {
+            for isSplit in [false, true] {
+                var reader = MessageReader(role: .server, limits: WebSocketLimits())
+                let content = [UInt8](repeating: 0x61, count: count)
+                var bytes = frame(1, content) + text("next")
+                func payload(_ event: MessageReader.Event?) -> [UInt8]? {
+                    if case .message(.text, let payload)? = event { Array(payload) } else { nil }
+                }
+                bytes.withUnsafeMutableBytes { all in
+                    var rest = all
+                    if isSplit {
+                        rest = UnsafeMutableRawBufferPointer(rebasing: all[..<70])
+                        guard case .needsMore = reader.next(&rest) else { return #expect(Bool(false)) }
+                        rest = UnsafeMutableRawBufferPointer(rebasing: all[70...])
+                    }
+                    if count > 64 << 10 {
+                        for _ in 0..<2 {
+                            guard case .complete = reader.next(&rest) else { return #expect(Bool(false)) }
+                        }
+                        #expect(reader.takeMessage(atMost: 64 << 10) == nil && reader.hasCompleteMessage)
+                        #expect(payload(reader.takeMessage(atMost: nil)) == content)
+                    } else {
+                        #expect(payload(reader.next(&rest)) == content)
+                    }
+                    #expect(!reader.hasCompleteMessage)
+                    #expect(payload(reader.next(&rest)) == Array("next".utf8))
+                }
             }
         }
     }

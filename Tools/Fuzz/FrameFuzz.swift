@@ -30,7 +30,7 @@ enum FrameFuzz {
                     case .needsMore:
                         precondition(rest.isEmpty, "the decoder requests more bytes, but leaves some unread")
                         return false
-                    case .compressed: preconditionFailure("compression was not negotiated")
+                    case .complete: preconditionFailure("no message is compressed or large")
                     case .message(let opcode, let payload): found.append("\(opcode) \(Array(payload))")
                     case .control(let opcode, let payload): found.append("\(opcode) \(Array(payload))")
                     case .violation(let violation):

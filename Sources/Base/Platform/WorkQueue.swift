@@ -22,6 +22,9 @@ public struct WorkQueue<Element> {
     /// Appends an element.
     @inlinable public mutating func append(_ element: Element) { elements.append(element) }
 
+    /// Returns the first element, or nil if the queue is empty.
+    @inlinable public func peek() -> Element? { isEmpty ? nil : elements[first] }
+
     /// Removes and returns the first element. Traps when the queue is empty.
     @inlinable public mutating func removeFirst() -> Element {
         guard let element = elements[first] else { preconditionFailure("removeFirst on an empty queue") }

@@ -59,7 +59,10 @@ public final class SQLiteStore: StateStore {
         let reading = try SQLiteReader(file, options, writing.generations)
         (names, status) = (writing.names, writing.status)
         writer = WorkerThread("store-writer", whenIdle: { writing.sweep() }) { requests in writing.handle(requests) }
-        reader = WorkerThread("store-reader") { requests in for request in requests { request(reading) } }
+        reader = WorkerThread("store-reader") { requests in
+            for request in requests { request(reading) }
+            return false
+        }
     }
 
     /// Opens the file as soon as no other process has it, so that a waiting server takes over from one that ends,
@@ -196,6 +199,8 @@ extension StateWrite {
 struct WriteRequest: Sendable {
     let writes: [StateWrite]
     let answer: @Sendable (Result<Void, StateStoreError>) -> Void
+
+    var byteCount: Int { writes.reduce(0) { $0 + $1.byteCount } }
 }
 
 typealias ReadRequest = @Sendable (SQLiteReader) -> Void

@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import Platform
 internal import Synchronization
 internal import Trebuchet
 
@@ -8,8 +9,14 @@ internal import Trebuchet
 final class SQLiteWriter: @unchecked Sendable {
     /// The numbers of writes and bytes in a transaction beyond which the next request starts another one.
     private static let groupWrites = 10_000
-    private static let groupBytes = 32 << 20
+    private static let groupBytes = 2 << 20
+    /// The size in bytes above which a request gives way to smaller ones.
+    private static let largeRequest = 64 << 10
 
+    /// The large requests that wait, and later requests with one of their keys.
+    private var large = WorkQueue<WriteRequest>()
+    /// The number of waiting requests of `large` for each key.
+    private var keysOfLarge: [StateKey: Int] = [:]
     let connection: SQLiteConnection
     let generations: StoreGenerations
     private let begin: SQLiteStatement
@@ -63,23 +70,49 @@ final class SQLiteWriter: @unchecked Sendable {
         names = FileNames(of: ["", "-wal"].map { file.path + $0 })
     }
 
-    func handle(_ requests: [WriteRequest]) {
-        var first = 0
-        while first < requests.count {
-            let end = endOfGroup(requests, from: first)
-            write(requests[first..<end])
-            first = end
+    /// Executes the small requests and then one transaction of large ones. Returns whether large ones are left.
+    ///
+    /// A small request waits for at most one transaction of large ones, however many are queued. Requests with a common key keep
+    /// their order.
+    func handle(_ requests: [WriteRequest]) -> Bool {
+        var small = WorkQueue<WriteRequest>()
+        for request in requests {
+            if mustWait(request) {
+                large.append(request)
+                for write in request.writes { keysOfLarge[write.key, default: 0] += 1 }
+            } else {
+                small.append(request)
+            }
         }
+        while !small.isEmpty { write(Self.takeGroup(&small)[...]) }
+        guard !large.isEmpty else { return false }
+        let group = Self.takeGroup(&large)
+        for request in group {
+            for write in request.writes {
+                let count = keysOfLarge[write.key, default: 1] - 1
+                keysOfLarge[write.key] = count == 0 ? nil : count
+            }
+        }
+        write(group[...])
+        return !large.isEmpty
     }
 
-    private func endOfGroup(_ requests: [WriteRequest], from first: Int) -> Int {
-        var (end, writes, bytes) = (first, 0, 0)
+    private func mustWait(_ request: WriteRequest) -> Bool {
+        request.byteCount > Self.largeRequest
+            || !keysOfLarge.isEmpty && request.writes.contains { keysOfLarge[$0.key] != nil }
+    }
+
+    /// Removes the requests of the next transaction.
+    private static func takeGroup(_ requests: inout WorkQueue<WriteRequest>) -> [WriteRequest] {
+        var group: [WriteRequest] = []
+        var (writes, bytes) = (0, 0)
         repeat {
-            writes += requests[end].writes.count
-            bytes += requests[end].writes.reduce(0) { $0 + $1.byteCount }
-            end += 1
-        } while end < requests.count && writes < Self.groupWrites && bytes < Self.groupBytes
-        return end
+            let request = requests.removeFirst()
+            writes += request.writes.count
+            bytes += request.byteCount
+            group.append(request)
+        } while !requests.isEmpty && writes < groupWrites && bytes < groupBytes
+        return group
     }
 
     private func write(_ group: ArraySlice<WriteRequest>) {

@@ -5,7 +5,7 @@ internal import Synchronization
 final class WorkerThread<Request: Sendable>: Sendable {
     /// The closures that the thread calls.
     private struct Work: Sendable {
-        let handle: @Sendable ([Request]) -> Void
+        let handle: @Sendable ([Request]) -> Bool
         let whenIdle: @Sendable () -> Bool
     }
 
@@ -26,11 +26,14 @@ final class WorkerThread<Request: Sendable>: Sendable {
 
     /// Starts the thread. Both closures are called only on it, and released at its end.
     ///
-    /// - Parameter whenIdle: called at the beginning and after requests when none wait, repeatedly while it returns
-    ///   true for more work; not when the thread is to end.
+    /// - Parameters:
+    ///   - whenIdle: called at the beginning and after requests when none wait, repeatedly while it returns true for more work;
+    ///     not when the thread is to end.
+    ///   - handle: handles the requests that wait now. If it returns true, it has kept some, and is called again, perhaps without
+    ///     a request.
     init(
         _ name: String, whenIdle: @escaping @Sendable () -> Bool = { false },
-        _ handle: @escaping @Sendable ([Request]) -> Void
+        _ handle: @escaping @Sendable ([Request]) -> Bool
     ) {
         queue = Mutex(Queue(work: Work(handle: handle, whenIdle: whenIdle)))
         startThread(named: name) {
@@ -69,6 +72,7 @@ final class WorkerThread<Request: Sendable>: Sendable {
     private func loop() {
         guard let work = queue.withLock({ $0.work.take() }) else { preconditionFailure("the thread was started twice") }
         var hasMore = work.whenIdle()
+        var hasKept = false
         while true {
             // A submission during idle work signals too: then a later wait ends at once.
             if !hasMore { wakeUp.wait() }
@@ -78,9 +82,10 @@ final class WorkerThread<Request: Sendable>: Sendable {
                 queue.isAwake = false
                 return queue.isStopping
             }
-            if !requests.isEmpty { work.handle(requests) }
-            if isStopping { return }
-            hasMore = requests.isEmpty ? work.whenIdle() : true
+            let wasIdle = requests.isEmpty && !hasKept
+            if !wasIdle { hasKept = work.handle(requests) }
+            if isStopping, !hasKept { return }
+            hasMore = wasIdle ? work.whenIdle() : true
         }
     }
 

@@ -13,23 +13,21 @@ extension Reactor {
     /// Continues the tasks that are queued now, each once.
     func runQueuedTasks() {
         guard !ready.isEmpty else { return }
-        recordActivity(.line)
-        var slice = TimeSlice(budget: Self.partOfTurn, from: MonotonicClock.now)
-        for _ in 0..<ready.count {
-            ready.removeFirst().resume()
-            if !outboxes.isEmpty { handOverWhenDue() }
-            if slice.isCheckDue(), slice.isUsedUp(lastClockReading: &lastClockReading) { break }
-        }
-        handOver()
+        run(ready.count) { ready.removeFirst() }
     }
 
-    /// Runs long steps within a time slice. The clock is read after each.
+    /// Runs long steps within a time slice.
     func runLongSteps() {
+        beginPart(at: MonotonicClock.now)
+        run(longSteps.count) { longSteps.removeFirst() }
+    }
+
+    /// The clock is read after each task: a task may use its whole share, and a long step more.
+    private func run(_ count: Int, _ next: () -> any Resumable) {
         recordActivity(.line)
         let begun = MonotonicClock.now
-        beginPart(at: begun)
-        for _ in 0..<longSteps.count {
-            longSteps.removeFirst().resume()
+        for _ in 0..<count {
+            next().resume()
             if !outboxes.isEmpty { handOverWhenDue() }
             lastClockReading = MonotonicClock.now
             if lastClockReading &- begun >= Self.partOfTurn { break }

@@ -322,7 +322,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
         let now = MonotonicClock.now
         beginPart(at: now)
         let share = turnBegan == 0 ? Self.partOfTurn : min(max(Self.partOfTurn, now &- turnBegan), Self.maximumPerTurn)
-        return TimeSlice(budget: share, from: now)
+        return TimeSlice(budget: share, from: now, mostItems: 4)
     }
 
     /// Runs the queued jobs of actors and tasks, under the rules of `runSent`.
@@ -367,14 +367,28 @@ public final class Reactor: EventLoop, @unchecked Sendable {
         // Two passes, so that output which delegates write in the first is sent too. Their output in the second pass waits for
         // the next turn: a connection whose peer accepts everything immediately would otherwise block the others forever.
         for _ in 0..<2 where !unflushed.isEmpty {
-            var channels: [ByteChannel] = []
-            swap(&channels, &unflushed)
-            for channel in channels { channel.flushAtEndOfTurn() }
+            guard flush() else { break }
         }
         handOver()
         guard !removed.isEmpty else { return }
         for handler in removed { handler.release() }
         removed.removeAll(keepingCapacity: true)
+    }
+
+    /// Flushes the channels that have output, within a time slice. Returns false when it is used up; the other channels come first
+    /// in the next turn. The delegate of a channel that becomes writable may encode megabytes.
+    private func flush() -> Bool {
+        var channels: [ByteChannel] = []
+        swap(&channels, &unflushed)
+        var slice = TimeSlice(budget: Self.maximumPerTurn / 4, from: MonotonicClock.now, mostItems: 4)
+        for (index, channel) in channels.enumerated() {
+            channel.flushAtEndOfTurn()
+            if slice.isCheckDue(), slice.isUsedUp(lastClockReading: &lastClockReading) {
+                unflushed.insert(contentsOf: channels[(index + 1)...], at: 0)
+                return false
+            }
+        }
+        return true
     }
 }
 

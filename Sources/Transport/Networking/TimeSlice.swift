@@ -2,14 +2,15 @@ internal import Platform
 
 /// A time budget for a series of small work items, after which other work gets its turn.
 ///
-/// The clock is read once for several items: as many as take about an eighth of the budget, estimated from the last ones, and at
-/// most `maximumStride`.
+/// The clock is read once for several items: as many as take about an eighth of the budget, estimated from the last ones, at most
+/// twice as many as before, and at most `maximumStride`. Long items should announce their size with `isCheckDue(bytes:)`.
 @frozen
 public struct TimeSlice {
     /// The maximum number of items between two clock readings.
     @inlinable public static var maximumStride: Int { 16 }
 
     @usableFromInline let budget: UInt64
+    @usableFromInline let mostItems: Int
     /// The number of items between two clock readings.
     public var stride: Int
     @usableFromInline var done = 0
@@ -28,6 +29,7 @@ public struct TimeSlice {
     @inlinable
     public init(budget: UInt64, stride: Int = Self.maximumStride) {
         self.budget = budget
+        mostItems = Self.maximumStride
         self.stride = stride
         nextCheck = stride
         if stride < Self.maximumStride / 2 { restart() }
@@ -40,8 +42,11 @@ public struct TimeSlice {
     }
 
     /// Creates a time slice that starts at `now`.
-    package init(budget: UInt64, from now: UInt64) {
+    ///
+    /// - Parameter mostItems: the number of items between two clock readings; lower where single items may take long.
+    package init(budget: UInt64, from now: UInt64, mostItems: Int = Self.maximumStride) {
         self.budget = budget
+        self.mostItems = mostItems
         stride = 1
         nextCheck = 1
         start = now
@@ -55,6 +60,14 @@ public struct TimeSlice {
     @inlinable
     public mutating func isCheckDue() -> Bool {
         done &+= 1
+        return done >= nextCheck
+    }
+
+    /// Counts a completed item of this size. Returns whether the clock must be read now: always after 4 KiB.
+    @inlinable
+    public mutating func isCheckDue(bytes: Int) -> Bool {
+        done &+= 1
+        nextCheck &-= bytes &>> 8
         return done >= nextCheck
     }
 
@@ -79,7 +92,9 @@ public struct TimeSlice {
             return now &- lastClockReading >= budget
         }
         let elapsed = max(1, now &- last)
-        stride = max(1, min(Self.maximumStride, Int(clamping: budget / 8 &* UInt64(stride) / elapsed)))
+        // One short item says little about the next ones, so the stride grows slowly.
+        let fitting = Int(clamping: budget / 8 &* UInt64(stride) / elapsed)
+        stride = max(1, min(mostItems, stride &* 2, fitting))
         return now &- start >= budget
     }
 }

@@ -10,8 +10,9 @@ package struct MessageReader: ~Copyable {
         /// All bytes are consumed.
         case needsMore
         case message(WebSocketOpcode, UnsafeMutableRawBufferPointer)
-        /// A compressed message is complete. `inflate` decompresses it; until then every call returns this event.
-        case compressed
+        /// A message is complete whose handling may take long: it is compressed, or larger than `largeMessage`. `takeMessage`
+        /// returns it; until then every call returns this event.
+        case complete
         /// A `ping`, `pong` or `close`.
         case control(WebSocketOpcode, UnsafeMutableRawBufferPointer)
         /// A protocol violation. The bytes after it are meaningless.
@@ -26,11 +27,14 @@ package struct MessageReader: ~Copyable {
         case partOfHeader
         /// Within the payload of `frame`, of which `received` bytes have arrived.
         case payload
-        /// The compressed message is complete.
-        case compressed
+        /// The message of an event `complete` has not been taken.
+        case complete
         /// The payload of the last event is in the reader's memory, to be freed now.
         case payloadDelivered
     }
+
+    /// The size in bytes above which a message is not delivered at once.
+    package static let largeMessage = 64 << 10
 
     private var decoder: FrameDecoder
     private var stage = Stage.header
@@ -78,7 +82,7 @@ package struct MessageReader: ~Copyable {
         guard stage == .header, assembler.isIdle,
             case .header(let header, let length) = decoder.decode(UnsafeRawBufferPointer(bytes)),
             header.isFinal, !header.isCompressed, !header.opcode.isControl, header.opcode != .continuation,
-            bytes.count - length >= header.payloadLength
+            header.payloadLength <= Self.largeMessage, bytes.count - length >= header.payloadLength
         else { return nextInPieces(&bytes) }
         let end = length + header.payloadLength
         let payload = UnsafeMutableRawBufferPointer(rebasing: bytes[length..<end])
@@ -119,17 +123,22 @@ package struct MessageReader: ~Copyable {
                 }
             case .payload:
                 if let event = readPayload(&bytes) { return event }
-            case .compressed: return .compressed
+            case .complete: return .complete
             }
         }
     }
 
-    /// Whether a compressed message is complete.
-    var isInflationDue: Bool { stage == .compressed }
+    /// Whether a message waits for `takeMessage`.
+    var hasCompleteMessage: Bool { stage == .complete }
 
-    /// Decompresses the complete message. Returns nil, without an effect, if it is larger than `limit`.
-    mutating func inflate(atMost limit: Int?) -> Event? {
-        guard stage == .compressed else { return .needsMore }
+    /// Returns the message of an event `complete`, decompressed. Returns nil, without an effect, if it is larger than `limit`.
+    package mutating func takeMessage(atMost limit: Int?) -> Event? {
+        guard stage == .complete else { return .needsMore }
+        guard assembler.isCompressed else {
+            if let limit, assembler.message.count > limit { return nil }
+            stage = .payloadDelivered
+            return .message(assembler.opcode ?? .binary, assembler.message)
+        }
         switch assembler.inflate(atMost: limit) {
         case .larger: return nil
         case .violation(let violation): return .violation(violation)
@@ -191,11 +200,11 @@ package struct MessageReader: ~Copyable {
             stage = .header
             return nil
         }
-        guard !assembler.isCompressed else {
-            stage = .compressed
-            return .compressed
+        if !assembler.isCompressed, let violation = assembler.finish() { return .violation(violation) }
+        guard !assembler.isCompressed, assembler.message.count <= Self.largeMessage else {
+            stage = .complete
+            return .complete
         }
-        if let violation = assembler.finish() { return .violation(violation) }
         stage = .payloadDelivered
         return .message(assembler.opcode ?? .binary, assembler.message)
     }

@@ -6,8 +6,6 @@ extension WebSocket: ByteChannelDelegate, Resumable {
     /// The time slice in nanoseconds and the number of messages per turn of the reactor, while other work waits.
     private static let shareOfTurn: UInt64 = 100_000
     private static let messagesPerTurn = 256
-    /// The size up to which a message is decompressed within the share of its connection.
-    private static let shortMessage = 64 << 10
     /// The minimum read size for a connection that sends more than its share.
     private static let minimumReadBytes = 4 << 10
 
@@ -70,18 +68,20 @@ extension WebSocket: ByteChannelDelegate, Resumable {
     private func read(_ bytes: inout UnsafeMutableRawBufferPointer, _ handler: any WebSocketHandler) {
         isReading = true
         var slice = TimeSlice(budget: Self.shareOfTurn, stride: stride)
-        var isCostly = false
         reading: while true {
+            var size = 0
             switch nextEvent(&bytes) {
             case .message(let opcode, let payload):
+                size = payload.count
                 if case .deliver = machine.received(message: opcode) {
                     keepalive.hadMessage = true
                     handler.webSocket(self, didReceive: payload, opcode: opcode)
                 }
                 if isPaused || machine.phase == .closed { break reading }
-            case .compressed:
-                guard inflate(handler), !isPaused, machine.phase != .closed else { break reading }
-                isCostly = true
+            case .complete:
+                guard deliverComplete(handler), !isPaused, machine.phase != .closed else { break reading }
+                // Decompression takes long for its bytes.
+                size = MessageReader.largeMessage
             case .needsMore: break reading
             case .control(let opcode, let payload):
                 handle(opcode, payload, handler)
@@ -91,18 +91,17 @@ extension WebSocket: ByteChannelDelegate, Resumable {
                 perform(machine.received(violation))
                 break reading
             }
-            if slice.isCheckDue() || isCostly, isShareUsedUp(&slice, isMoreThere: !bytes.isEmpty) { break reading }
-            isCostly = false
+            if slice.isCheckDue(bytes: size), isShareUsedUp(&slice, isMoreThere: !bytes.isEmpty) { break reading }
         }
     }
 
-    /// Decompresses and delivers a message. A large one waits for a long step: a peer can make it of few bytes, and many peers
-    /// could fill a turn with one each. Returns false then, and after a violation.
+    /// Delivers a compressed or large message. One that is large, also when decompressed, waits for a long step: decoding it may
+    /// take milliseconds, and many peers could fill a turn with one each. Returns false then, and after a violation.
     @inline(never)
-    private func inflate(_ handler: any WebSocketHandler) -> Bool {
+    private func deliverComplete(_ handler: any WebSocketHandler) -> Bool {
         let isLong = longStep == .current
         longStep = .none
-        switch inflateMessage(atMost: isLong ? nil : Self.shortMessage) {
+        switch takeMessage(atMost: isLong ? nil : MessageReader.largeMessage) {
         case .message(let opcode, let payload):
             guard case .deliver = machine.received(message: opcode) else { break }
             keepalive.hadMessage = true
@@ -111,7 +110,7 @@ extension WebSocket: ByteChannelDelegate, Resumable {
             self.violation = violation
             perform(machine.received(violation))
             return false
-        case .needsMore, .compressed, .control: break
+        case .needsMore, .complete, .control: break
         case nil:
             longStep = .queued
             isQueued = true
@@ -180,7 +179,7 @@ extension WebSocket: ByteChannelDelegate, Resumable {
     /// Handles buffered input, then resumes the channel.
     private func continueReading() {
         guard !isReading, !isPaused, !isQueued, machine.phase != .closed else { return }
-        if let handler, pausedInput != nil || isInflationDue {
+        if let handler, pausedInput != nil || hasCompleteMessage {
             let pausedInput = pausedInput
             channel.corked {
                 var rest = pausedInput?.rest ?? UnsafeMutableRawBufferPointer(start: nil, count: 0)
@@ -195,7 +194,7 @@ extension WebSocket: ByteChannelDelegate, Resumable {
     }
 }
 
-/// The state of a compressed message that is too large for the share of its connection.
+/// The state of a message that is too large for the share of its connection.
 enum LongStep {
     case none
     /// The message waits for a long step of the reactor.

@@ -40,7 +40,7 @@ public final class WebSocket: @unchecked Sendable {
     var isPausedByUser = false
     /// True after its share of a turn was used up; the rest of its input is handled in a later turn.
     var isQueued = false
-    /// The state of a compressed message that needs a long step.
+    /// The state of a message that needs a long step.
     var longStep = LongStep.none
     /// The peer's protocol violation for which this side has closed the connection.
     package internal(set) var violation: ProtocolViolation?
@@ -146,10 +146,10 @@ public final class WebSocket: @unchecked Sendable {
     /// Returns whether the message that was incomplete at the last beat is still incomplete.
     private func isMessageOld() -> Bool { hot.pointee.reader.isOlderThanLastBeat() }
 
-    /// Whether a compressed message is complete and not decompressed yet.
-    var isInflationDue: Bool { hot.pointee.reader.isInflationDue }
+    /// Whether a compressed or large message is complete and not delivered yet.
+    var hasCompleteMessage: Bool { hot.pointee.reader.hasCompleteMessage }
 
-    func inflateMessage(atMost limit: Int?) -> MessageReader.Event? { hot.pointee.reader.inflate(atMost: limit) }
+    func takeMessage(atMost limit: Int?) -> MessageReader.Event? { hot.pointee.reader.takeMessage(atMost: limit) }
 
     @inline(__always)
     func nextEvent(_ bytes: inout UnsafeMutableRawBufferPointer) -> MessageReader.Event {

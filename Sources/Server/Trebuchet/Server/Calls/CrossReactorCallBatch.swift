@@ -79,6 +79,9 @@ final class CrossReactorCallBatch: BatchedTask, @unchecked Sendable {
         beganByReactor = began &+ timeAhead
     }
 
+    /// The size of its messages.
+    var byteCount: Int { messages.count }
+
     func hasRoom(for bytes: Int) -> Bool {
         count < Self.maximumCalls && (count == 0 || messages.count + bytes <= Self.maximumBytes)
     }

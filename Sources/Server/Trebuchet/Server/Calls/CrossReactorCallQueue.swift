@@ -14,16 +14,31 @@ final class CrossReactorCallQueue: Resumable, @unchecked Sendable {
     /// The maximum number of response bytes on their way to the client; with more, the next calls wait.
     static let maximumUnreadBytes = 1 << 20
 
+    /// The size in bytes above which a call runs as a long step: decoding its arguments may take milliseconds.
+    private static let largeCall = 64 << 10
+
     private enum Waiting {
-        case call(() -> Void)
+        case call(bytes: Int, () -> Void)
         case batch(CrossReactorCallBatch)
+
+        var isLarge: Bool {
+            switch self {
+            case .call(let bytes, _): bytes > CrossReactorCallQueue.largeCall
+            // A batch has one call, or fewer bytes than a large call.
+            case .batch(let batch): batch.byteCount > CrossReactorCallQueue.largeCall
+            }
+        }
+    }
+
+    private enum Schedule {
+        case none, resume, longStep
     }
 
     let reactor: Reactor
     private var waiting = WorkQueue<Waiting>()
     /// The first batch, when part of it has run.
     private var begun: CrossReactorCallBatch?
-    private var isQueued = false
+    private var scheduled = Schedule.none
     /// Starts at 1: the first calls may be long.
     private var stride = 1
     private let unread = Atomic<Int>(0)
@@ -39,10 +54,10 @@ final class CrossReactorCallQueue: Resumable, @unchecked Sendable {
 
     init(on reactor: Reactor) { self.reactor = reactor }
 
-    /// Runs `call` after earlier ones. May be called on any thread.
-    func enqueue(_ call: @escaping @Sendable () -> Void) {
+    /// Runs `call`, whose message has this size, after earlier ones. May be called on any thread.
+    func enqueue(bytes: Int = 0, _ call: @escaping @Sendable () -> Void) {
         reactor.execute {
-            self.waiting.append(.call(call))
+            self.waiting.append(.call(bytes: bytes, call))
             self.scheduleResume()
         }
     }
@@ -58,15 +73,24 @@ final class CrossReactorCallQueue: Resumable, @unchecked Sendable {
     private var room: Int { Self.maximumUnreadBytes - unread.load(ordering: .relaxed) }
 
     private func scheduleResume() {
-        guard !isQueued, hasWaiting, room > 0 else { return }
-        isQueued = true
-        reactor.scheduleResume(self)
+        guard scheduled == .none, hasWaiting, room > 0 else { return }
+        if isNextLarge {
+            scheduled = .longStep
+            reactor.scheduleLongStep(self)
+        } else {
+            scheduled = .resume
+            reactor.scheduleResume(self)
+        }
     }
 
+    private var isNextLarge: Bool { begun == nil && waiting.peek()?.isLarge == true }
+
     func resume() {
-        isQueued = false
+        var isLongStep = scheduled == .longStep
+        scheduled = .none
         var slice = TimeSlice(budget: Self.shareOfTurn, stride: stride)
-        while hasWaiting, room > 0 {
+        while hasWaiting, room > 0, isLongStep || !isNextLarge {
+            isLongStep = false
             if let batch = begun ?? nextBatch() {
                 begun = batch.run(&slice, room: room) ? nil : batch
                 if begun != nil { break }
@@ -81,7 +105,7 @@ final class CrossReactorCallQueue: Resumable, @unchecked Sendable {
     private func nextBatch() -> CrossReactorCallBatch? {
         switch waiting.removeFirst() {
         case .batch(let batch): return batch
-        case .call(let call):
+        case .call(_, let call):
             call()
             return nil
         }

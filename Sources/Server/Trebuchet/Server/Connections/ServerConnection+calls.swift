@@ -330,7 +330,7 @@ extension ServerConnection {
         let crossing = crossing(to: there.reactor)
         if call.isInTransit { call.crossing = crossing }
         call.isAtWork = true
-        crossing.enqueue {
+        crossing.enqueue(bytes: bytes.count) {
             // The call may have been queued for long. A method that suspends checks for cancellation itself.
             if method.runsInPlace, call.isCancelled { return completion(.failure(CancellationError())) }
             let isThere = connection.asCaller(hosting) {

@@ -291,7 +291,11 @@ extension ServerShard {
                 }
                 // As for calls over connections of this reactor.
                 if states.isMarked { states.callDidEnd() }
-                if slice.isCheckDue(), slice.isUsedUp(lastClockReading: &reactor.lastClockReading) { break }
+                if slice.isCheckDue(bytes: Int(call.count)),
+                    slice.isUsedUp(lastClockReading: &reactor.lastClockReading)
+                {
+                    break
+                }
             }
         }
         let isDone = batch.next == batch.count
