@@ -242,12 +242,14 @@ struct MessageReaderTests {
                         for _ in 0..<2 {
                             guard case .complete = reader.next(&rest) else { return #expect(Bool(false)) }
                         }
-                        #expect(reader.takeMessage(atMost: 64 << 10) == nil && reader.hasCompleteMessage)
+                        let isLeft = reader.takeMessage(atMost: 64 << 10) == nil && reader.hasCompleteMessage
+                        #expect(isLeft)
                         #expect(payload(reader.takeMessage(atMost: nil)) == content)
                     } else {
                         #expect(payload(reader.next(&rest)) == content)
                     }
-                    #expect(!reader.hasCompleteMessage)
+                    let isWaiting = reader.hasCompleteMessage
+                    #expect(!isWaiting)
                     #expect(payload(reader.next(&rest)) == Array("next".utf8))
                 }
             }
