@@ -143,20 +143,20 @@ import Trebuchet
             store: TestStore(memory: MemoryStore(), part: part), mailer: ClosureMailer { _, _ in }, limits: limits,
             now: { 1_800_000_000_000 })
         part.update(.paused)
-        let (flood, owner) = (connection(host(1)), connection(Self.owner))
+        let owner = connection(Self.owner)
         try await withThrowingTaskGroup(of: Bool.self) { group in
             for _ in 0..<400 {
                 group.addTask {
-                    _ = try await accounts.signInAsGuest(on: flood)
+                    _ = try await accounts.signInAsGuest(on: connection(host(1)))
                     return false
                 }
             }
-            #expect(await eventually { await accounts.waitingCallCount == 399 })
+            #expect(await eventually { await accounts.waitingCallCount == 400 - Accounts.maximumCallsInProgress })
             group.addTask {
                 _ = try await accounts.signInAsGuest(on: owner)
                 return true
             }
-            #expect(await eventually { await accounts.waitingCallCount == 400 })
+            #expect(await eventually { await accounts.waitingCallCount == 401 - Accounts.maximumCallsInProgress })
             part.update(.working)
             var before = 0
             for try await isOwner in group {
@@ -177,13 +177,38 @@ import Trebuchet
             store: TestStore(memory: MemoryStore(), part: part), mailer: ClosureMailer { _, _ in }, limits: limits,
             now: { 1_800_000_000_000 })
         part.update(.paused)
-        let caller = connection(host(1))
-        async let first = accounts.signInAsGuest(on: caller)
-        async let second = accounts.signInAsGuest(on: caller)
-        #expect(await eventually { await accounts.waitingCallCount == 1 })
-        await #expect(throws: AuthError.limitReached("queuedRequests")) { try await accounts.signInAsGuest(on: caller) }
-        part.update(.working)
-        _ = try await (first, second)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0...Accounts.maximumCallsInProgress {
+                group.addTask { _ = try await accounts.signInAsGuest(on: connection(host(1))) }
+            }
+            #expect(await eventually { await accounts.waitingCallCount == 1 })
+            await #expect(throws: AuthError.limitReached("queuedRequests")) {
+                try await accounts.signInAsGuest(on: connection(host(1)))
+            }
+            part.update(.working)
+            try await group.waitForAll()
+        }
+    }
+
+    @Test("guests that sign in at once do not exceed the limit together, and those of one connection have one session")
+    func atOnce() async throws {
+        let time = VirtualTime()
+        var limits = AuthLimits()
+        limits.attemptsPerHost = RateLimit(callsPerSecond: 1_000, burst: 1_000)
+        limits.guests = 20
+        let accounts = try await accounts(limits, time)
+        let owner = connection(Self.owner)
+        let grants = try await withThrowingTaskGroup(of: SessionGrant?.self) { group in
+            for number in 0..<40 {
+                group.addTask { try? await accounts.signInAsGuest(on: connection(host(number))) }
+                group.addTask { try? await accounts.signInAsGuest(on: owner) }
+            }
+            return try await group.reduce(into: []) { grants, grant in if let grant { grants.append(grant) } }
+        }
+        let ids = Set(grants.map(\.user.id))
+        #expect(ids.count == 20)
+        let ofOwner = try await accounts.sessions(of: owner)
+        #expect(ofOwner.count == 1)
     }
 
     @Test("a network creates a limited number of guests, also over weeks")

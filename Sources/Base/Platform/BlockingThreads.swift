@@ -12,7 +12,7 @@ internal import Synchronization
 package final class BlockingThreads: Sendable {
     package static let shared = BlockingThreads(4)
     /// The pool for long computations: as many threads as the machine runs at once, at most 4.
-    private static let computing = BlockingThreads(min(4, max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
+    private static let computing = BlockingThreads(min(4, max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))), yielding: true)
 
     /// The queue and the counts of threads.
     private struct State {
@@ -23,11 +23,18 @@ package final class BlockingThreads: Sendable {
     }
 
     private let maximumThreads: Int
+    /// Whether the threads give way to other threads of the process, above all to reactors.
+    private let isYielding: Bool
     private let state = Mutex(State())
     private let semaphore = ThreadSemaphore()
 
     /// - Parameter maximumThreads: the maximum number of threads; more work waits.
-    package init(_ maximumThreads: Int) { self.maximumThreads = maximumThreads }
+    package convenience init(_ maximumThreads: Int) { self.init(maximumThreads, yielding: false) }
+
+    private init(_ maximumThreads: Int, yielding: Bool) {
+        self.maximumThreads = maximumThreads
+        isYielding = yielding
+    }
 
     /// Queues `work`. The caller bounds the amount of queued work.
     package func run(_ work: @escaping @Sendable () -> Void) {
@@ -58,10 +65,21 @@ package final class BlockingThreads: Sendable {
         return try outcome.get()
     }
 
+    /// Lowers the priority of the calling thread.
+    private func giveWay() {
+        #if canImport(Darwin)
+            pthread_set_qos_class_self_np(QOS_CLASS_UTILITY, 0)
+        #else
+            // On Linux, 0 means the calling thread. A failure has no effect but on latency.
+            _ = setpriority(PRIO_PROCESS, 0, 10)
+        #endif
+    }
+
     /// Queues a long computation. The caller bounds the number of queued computations.
     package static func compute(_ work: @escaping @Sendable () -> Void) { computing.run(work) }
 
     private func serve() -> Never {
+        if isYielding { giveWay() }
         while true {
             semaphore.wait()
             let work = state.withLock { state in

@@ -43,6 +43,11 @@ struct AccountCount: Equatable {
         count.all += more.all
         count.guests += more.guests
     }
+
+    static func -= (count: inout Self, less: Self) {
+        count.all -= less.all
+        count.guests -= less.guests
+    }
 }
 
 /// The records of accounts in a storage: users by id, ids by address and by identity, sessions by name.
@@ -105,8 +110,6 @@ struct AccountRecords: Sendable {
         self.report = report
     }
 
-    var isShared: Bool { storage.isShared }
-
     func account(_ id: String) async throws(AuthError) -> Account? { try await versionedAccount(id).record }
 
     func family(_ session: String) async throws(AuthError) -> RefreshTokenFamily? {
@@ -155,21 +158,22 @@ struct AccountRecords: Sendable {
     private func owner(_ name: String) async throws(AuthError) -> Versioned<String> {
         let value = try await values([name])[0]
         return Versioned(
-            name: name, record: value.map { String(decoding: $0.bytes, as: UTF8.self) }, version: value?.version ?? 0)
+            name: name, record: value.bytes.map { String(decoding: $0, as: UTF8.self) }, version: value.version)
     }
 
     /// Returns the secret that all keys are derived from. It is created at the first use; nodes that create one at the same
     /// time all get the same.
     func secret() async throws(AuthError) -> [UInt8] {
         while true {
-            if let secret = try await values([Self.secretName])[0]?.bytes {
+            let value = try await values([Self.secretName])[0]
+            if let secret = value.bytes {
                 guard secret.count == 32 else { throw damaged(Self.secretName) }
                 return secret
             }
             let secret = [UInt8].random(count: 32)
             var changes = Changes()
             changes.set(secret: secret)
-            if try await write(changes, expecting: [Self.secretName: 0]) != nil { return secret }
+            if try await write(changes, expecting: [Self.secretName: value.version]) != nil { return secret }
         }
     }
 
@@ -260,14 +264,14 @@ struct AccountRecords: Sendable {
     }
 
     private func decode<Record: Decodable>(
-        _ name: String, _ value: AccountStorageValue?
+        _ name: String, _ value: AccountStorageValue
     ) throws(AuthError) -> Versioned<Record> {
-        guard let value else { return Versioned(name: name, record: nil, version: 0) }
-        guard let record = try? JSONDecoder().decode(Record.self, from: Data(value.bytes)) else { throw damaged(name) }
+        guard let bytes = value.bytes else { return Versioned(name: name, record: nil, version: value.version) }
+        guard let record = try? JSONDecoder().decode(Record.self, from: Data(bytes)) else { throw damaged(name) }
         return Versioned(name: name, record: record, version: value.version)
     }
 
-    private func values(_ names: [String]) async throws(AuthError) -> [AccountStorageValue?] {
+    private func values(_ names: [String]) async throws(AuthError) -> [AccountStorageValue] {
         do {
             return try await storage.values(names)
         } catch {

@@ -15,7 +15,7 @@ final class AccountTransaction: Sendable {
 
     init(_ records: AccountRecords) { self.records = records }
 
-    /// True when another node has changed a read record.
+    /// True when another operation has changed a read record.
     var isStale: Bool { state.withLock { $0.isStale } }
 
     /// The number of the newest change that the reads and writes include.

@@ -148,9 +148,7 @@ extension Accounts {
         while true {
             let page = try await records.versionedPage(
                 "account/", of: Account.self, after: after, limit: Self.sweptAtOnce)
-            for name in page.map(\.name) {
-                try await alone { () throws(AuthError) in try await deleteIfExpired(name, at: now) }
-            }
+            for name in page.map(\.name) { try await deleteIfExpired(name, at: now) }
             guard page.count == Self.sweptAtOnce else { return }
             after = page.last.map { String($0.name.dropFirst("account/".count)) }
         }

@@ -165,7 +165,9 @@ extension Accounts {
     /// Returns the id for a new account; throws at the limits.
     private func newID(of account: Account) async throws(AuthError) -> String {
         try await countAccounts()
-        if let limit = full(for: account) { throw .limitReached(limit) }
+        var more = AccountCount()
+        more.replace(nil, with: account)
+        if let limit = limit(exceededBy: more) { throw .limitReached(limit) }
         while true {
             let id = Base64URL.encode(.random(count: 16))
             // An id must not begin with a dash, because commands would parse it as an option.
@@ -173,10 +175,10 @@ extension Accounts {
         }
     }
 
-    /// Returns the limit that one more account would exceed; nil when there is room.
-    private func full(for account: Account) -> String? {
-        if accountCount.all >= limits.accounts { return "accounts" }
-        return account.isGuest && accountCount.guests >= limits.guests ? "guests" : nil
+    /// Returns the limit that more accounts would exceed; nil when there is room.
+    func limit(exceededBy more: AccountCount) -> String? {
+        if more.all > 0, accountCount.all + more.all > limits.accounts { return "accounts" }
+        return more.guests > 0 && accountCount.guests + more.guests > limits.guests ? "guests" : nil
     }
 
     /// Writes the account with a new session, which replaces the session of the connection.

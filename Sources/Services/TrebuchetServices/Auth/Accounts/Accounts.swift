@@ -30,10 +30,12 @@ public actor Accounts {
     let shared: SharedAccounts?
     private let changeSubscription: SessionChangeSubscription?
 
-    /// Serializes changes where this object is the only writer.
+    /// Limits the operations in progress where this object is the only writer.
     private var waitingCalls: FairCallQueue<CallerHost?>
     private var callWaiters: [UInt64: CheckedContinuation<Bool, Never>] = [:]
-    private var isTurnTaken = false
+    private var callsInProgress = 0
+    /// The connections with an operation in progress, and their next operations.
+    private var connectionWaiters: [CallerConnection: [CheckedContinuation<Void, Never>]] = [:]
     /// The number of accounts that this object knows; shared accounts are counted in the coordination store.
     var accountCount = AccountCount()
     var nextExpiryRun: Int64
@@ -225,19 +227,18 @@ public actor Accounts {
 
     // MARK: Common parts of operations
 
-    /// Runs one account operation exclusively. Operations are serialized where this is the only writer, in turns of networks and
-    /// hosts; otherwise `body` is repeated when another node has changed a record that it read. So `body` must have no effects
-    /// before its write.
+    /// Runs one account operation. Operations run concurrently, except those of one connection, and share the commits of the
+    /// store; `body` is repeated when another operation has changed a record that it read. So `body` must have no effects before
+    /// its write. Where this is the only writer, few operations run at once, in turns of networks and hosts.
     ///
     /// - Parameter connection: the caller; nil for an administrator.
     func inTurn<Result>(
         of connection: CallerConnection?, _ body: (AccountTransaction) async throws(AuthError) -> Result
     ) async throws(AuthError) -> Result {
-        guard shared != nil else {
-            try await beginTurn(of: connection?.host)
-            defer { endTurn() }
-            return try await body(AccountTransaction(records))
-        }
+        if let connection { await beginTurn(of: connection) }
+        defer { if let connection { endTurn(of: connection) } }
+        if shared == nil { try await beginTurn(of: connection?.host) }
+        defer { if shared == nil { endTurn() } }
         for _ in 0..<Self.attempts {
             let transaction = AccountTransaction(records)
             do throws(AuthError) {
@@ -250,17 +251,23 @@ public actor Accounts {
         throw .unavailable
     }
 
-    /// Runs a change of records outside an account operation, exclusively where this object is the only writer.
-    func alone(_ body: () async throws(AuthError) -> Void) async throws(AuthError) {
-        guard shared == nil else { return try await body() }
-        try await beginTurn(of: nil)
-        defer { endTurn() }
-        try await body()
+    /// Returns when no other operation of the connection is in progress.
+    private func beginTurn(of connection: CallerConnection) async {
+        guard connectionWaiters[connection] != nil else { return connectionWaiters[connection] = [] }
+        await withCheckedContinuation { connectionWaiters[connection]?.append($0) }
+    }
+
+    private func endTurn(of connection: CallerConnection) {
+        guard connectionWaiters[connection]?.isEmpty == false else {
+            connectionWaiters[connection] = nil
+            return
+        }
+        connectionWaiters[connection]?.removeFirst().resume()
     }
 
     /// Returns when it is the turn of a call; throws when too many wait. Cancellation does not end the wait.
     private func beginTurn(of host: CallerHost?) async throws(AuthError) {
-        guard isTurnTaken else { return isTurnTaken = true }
+        guard callsInProgress == Self.maximumCallsInProgress else { return callsInProgress += 1 }
         let (number, refused) = waitingCalls.add(from: host)
         if let refused { callWaiters.removeValue(forKey: refused)?.resume(returning: false) }
         guard refused != number, await withCheckedContinuation({ callWaiters[number] = $0 }) else {
@@ -270,7 +277,7 @@ public actor Accounts {
 
     /// Gives the turn to the next waiting call.
     private func endTurn() {
-        guard let next = waitingCalls.next() else { return isTurnTaken = false }
+        guard let next = waitingCalls.next() else { return callsInProgress -= 1 }
         callWaiters.removeValue(forKey: next)?.resume(returning: true)
     }
 
@@ -278,6 +285,8 @@ public actor Accounts {
     var waitingCallCount: Int { waitingCalls.count }
 
     private static let attempts = 50
+    /// Enough to share the commits of a store, and few enough that the turns of networks count.
+    static let maximumCallsInProgress = 32
 
     /// Runs `body` and logs refusals.
     ///
@@ -314,8 +323,19 @@ public actor Accounts {
 
     /// Persists the changes of a transaction.
     func write(_ changes: AccountRecords.Changes, in transaction: AccountTransaction) async throws(AuthError) {
-        try await transaction.write(changes)
-        accountCount += changes.count
+        // Counted before the write, so that concurrent operations do not exceed a limit together.
+        let isCounted = shared == nil
+        if isCounted {
+            if let limit = limit(exceededBy: changes.count) { throw .limitReached(limit) }
+            accountCount += changes.count
+        }
+        do {
+            try await transaction.write(changes)
+        } catch {
+            if isCounted { accountCount -= changes.count }
+            throw error
+        }
+        if !isCounted { accountCount += changes.count }
         for change in changes.notice.changed {
             for session in change.sessions {
                 connections.update(

@@ -53,8 +53,6 @@ final class SharedAccounts: AccountStorage {
         maximumInFlight = min(limit, Self.maximumInFlight)
     }
 
-    var isShared: Bool { true }
-
     // MARK: Generation of the table
 
     /// True when the coordination store has lost the records. All operations fail then, because keys and sessions are
@@ -111,7 +109,7 @@ final class SharedAccounts: AccountStorage {
 
     // MARK: Records
 
-    func values(_ names: [String]) async throws -> [AccountStorageValue?] {
+    func values(_ names: [String]) async throws -> [AccountStorageValue] {
         guard !isLost else { throw AuthError.unavailable }
         let values = try await performRequest { (tables) async throws(ClusterEngineError) in
             try await tables.values(names, of: Self.table)
@@ -124,7 +122,7 @@ final class SharedAccounts: AccountStorage {
             }
             guard recordGeneration(feed.tableIncarnation) else { throw AuthError.unavailable }
         }
-        return values.map { $0.map { AccountStorageValue(bytes: $0.bytes, version: $0.version) } }
+        return values.map { AccountStorageValue(bytes: $0?.bytes, version: $0?.version ?? 0) }
     }
 
     func page(_ prefix: String, after: String?, limit: Int) async throws -> [(name: String, value: AccountStorageValue)]
