@@ -1,3 +1,4 @@
+import Relays
 import TestSupport
 import Testing
 import Trebuchet
@@ -53,7 +54,7 @@ struct StoreAccountStorageTests {
         let part = StateRelay<PartState>(.working)
         let storage = StoreAccountStorage(store: TestStore(memory: MemoryStore(), part: part))
         let versions = try await Self.version(of: "a", in: storage)
-        part.update(.failing)
+        part.update(.broken)
         await #expect(throws: (any Error).self) {
             try await storage.write(Self.changes("a", owner: "1"), expecting: versions)
         }
