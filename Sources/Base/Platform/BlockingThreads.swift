@@ -71,7 +71,7 @@ package final class BlockingThreads: Sendable {
             pthread_set_qos_class_self_np(QOS_CLASS_UTILITY, 0)
         #else
             // On Linux, 0 means the calling thread. A failure has no effect but on latency.
-            _ = setpriority(PRIO_PROCESS, 0, 10)
+            _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 10)
         #endif
     }
 
