@@ -203,7 +203,9 @@ import Trebuchet
                 group.addTask { try? await accounts.signInAsGuest(on: connection(host(number))) }
                 group.addTask { try? await accounts.signInAsGuest(on: owner) }
             }
-            return try await group.reduce(into: []) { grants, grant in if let grant { grants.append(grant) } }
+            return try await group.reduce(into: [SessionGrant]()) { grants, grant in
+                if let grant { grants.append(grant) }
+            }
         }
         let ids = Set(grants.map(\.user.id))
         #expect(ids.count == 20)

@@ -43,7 +43,7 @@ struct StoreAccountStorageTests {
             }
             group.addTask { try await storage.write(Self.changes("b", owner: "1"), expecting: [:]) }
             part.update(.working)
-            return try await group.reduce(into: []) { $0.append($1) }
+            return try await group.reduce(into: [UInt64?]()) { $0.append($1) }
         }
         #expect(outcomes.count { $0 == nil } == 2)
         #expect(Set(outcomes.compactMap { $0 }) == [1, 2])
