@@ -216,7 +216,7 @@ struct MessageReaderTests {
                 }
                 #expect(!reader.hasCompleteMessage && isComplete(next()) && reader.hasCompleteMessage)
                 // A decompressor with a context cannot begin again.
-                #expect(payload(reader.takeMessage(atMost: 64 << 10)) == (keeps ? nil : short))
+                #expect(payload(reader.takeMessage(atMost: 16 << 10)) == (keeps ? nil : short))
                 if keeps { #expect(payload(reader.takeMessage(atMost: nil)) == short) }
                 #expect(isComplete(next()) && isComplete(next()))
                 #expect(reader.takeMessage(atMost: 64 << 10) == nil && reader.hasCompleteMessage)
@@ -226,9 +226,9 @@ struct MessageReaderTests {
         }
     }
 
-    @Test("a message of more than 64 KiB is delivered when it is taken, and the next one after it")
+    @Test("a message of more than 16 KiB is delivered when it is taken, and the next one after it")
     func large() {
-        for count in [64 << 10, (64 << 10) + 1] {
+        for count in [16 << 10, (16 << 10) + 1] {
             for isSplit in [false, true] {
                 var reader = MessageReader(role: .server, limits: WebSocketLimits())
                 let content = [UInt8](repeating: 0x61, count: count)
@@ -243,11 +243,11 @@ struct MessageReaderTests {
                         guard case .needsMore = reader.next(&rest) else { return #expect(Bool(false)) }
                         rest = UnsafeMutableRawBufferPointer(rebasing: all[70...])
                     }
-                    if count > 64 << 10 {
+                    if count > 16 << 10 {
                         for _ in 0..<2 {
                             guard case .complete = reader.next(&rest) else { return #expect(Bool(false)) }
                         }
-                        let isLeft = reader.takeMessage(atMost: 64 << 10) == nil && reader.hasCompleteMessage
+                        let isLeft = reader.takeMessage(atMost: 16 << 10) == nil && reader.hasCompleteMessage
                         #expect(isLeft)
                         #expect(payload(reader.takeMessage(atMost: nil)) == content)
                     } else {

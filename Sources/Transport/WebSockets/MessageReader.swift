@@ -34,7 +34,7 @@ package struct MessageReader: ~Copyable {
     }
 
     /// The size in bytes above which a message is not delivered at once.
-    package static let largeMessage = 64 << 10
+    package static let largeMessage = 16 << 10
 
     private var decoder: FrameDecoder
     private var stage = Stage.header

@@ -53,6 +53,30 @@ import Trebuchet
         #expect(server.usedBytes == 0)
     }
 
+    @Test("when the memory of a host is used up, a collection that it has loaded can grow by the writes of others")
+    func otherHosts() throws {
+        var limits = Self.limits(perHost: 2 << 20)
+        (limits.collectionBytes, limits.documentsPerCollection, limits.deduplicatedClients) = (1 << 20, 0, 0)
+        let ledger = CollectionMemoryLedger(
+            limits.memory(serverBytes: 1 << 30), in: MemoryBudget(limit: 1 << 30))
+        let (first, second) = (
+            CollectionMemory(ledger, loadedBy: Self.host), CollectionMemory(ledger, loadedBy: Self.host)
+        )
+        try first.load(Self.usage(1 << 20))
+        try second.load(Self.usage(1 << 20))
+        second.update(Self.usage(2 << 20))
+        #expect(second.exceeded != nil && !second.admitsGrowth(by: Self.host))
+        #expect(second.admitsGrowth(by: Self.other) && second.exceeded == nil)
+        #expect(ledger.bytes(of: QuotaHolder(principal: nil, host: Self.other)) == 2 << 20)
+        #expect(ledger.bytes(of: QuotaHolder(principal: nil, host: Self.host)) == 1 << 20)
+        first.update(Self.usage(3 << 20))
+        #expect(first.exceeded != nil && !first.admitsGrowth(by: Self.other), "its memory is used up too")
+        #expect(first.admitsGrowth(by: nil))
+        first.release()
+        second.release()
+        #expect(ledger.totalBytes == 0)
+    }
+
     @Test("collections leave at least a half of the server's buffered bytes to others")
     func half() {
         #expect(CollectionLimits().memory(serverBytes: 100).total == 50)

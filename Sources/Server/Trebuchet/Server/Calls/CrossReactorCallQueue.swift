@@ -15,7 +15,7 @@ final class CrossReactorCallQueue: Resumable, @unchecked Sendable {
     static let maximumUnreadBytes = 1 << 20
 
     /// The size in bytes above which a call runs as a long step: decoding its arguments may take milliseconds.
-    private static let largeCall = 64 << 10
+    private static let largeCall = 16 << 10
 
     private enum Waiting {
         case call(bytes: Int, () -> Void)
@@ -24,8 +24,8 @@ final class CrossReactorCallQueue: Resumable, @unchecked Sendable {
         var isLarge: Bool {
             switch self {
             case .call(let bytes, _): bytes > CrossReactorCallQueue.largeCall
-            // A batch has one call, or fewer bytes than a large call.
-            case .batch(let batch): batch.byteCount > CrossReactorCallQueue.largeCall
+            // A batch of several calls has small ones, which end its part of a turn one by one.
+            case .batch(let batch): batch.count == 1 && batch.byteCount > CrossReactorCallQueue.largeCall
             }
         }
     }

@@ -1,7 +1,8 @@
 internal import Platform
 internal import Trebuchet
 
-/// The counted bytes of the documents and recorded outcomes of one collection, for the host that has loaded it. Released with it.
+/// The counted bytes of the documents and recorded outcomes of one collection, for the host that has loaded it, or for one that
+/// writes when that one's memory is used up. Released with it.
 ///
 /// It is used in the isolation of its collection only.
 final class CollectionMemory {
@@ -62,6 +63,23 @@ final class CollectionMemory {
             ledger.add(charge)
             exceeded = error
         }
+    }
+
+    /// Returns whether documents may grow by a write of this host. If the quota of the host that the documents count for is used up,
+    /// they count for this one from now on: a host cannot use up the memory of a collection for others.
+    func admitsGrowth(by host: CallerHost?) -> Bool {
+        guard exceeded != nil else { return true }
+        guard host != charge.holder.host else { return false }
+        let new = CollectionMemoryLedger.Charge(
+            bytes: charge.bytes, holder: QuotaHolder(principal: nil, host: host), client: nil)
+        do throws(CollectionError) {
+            try ledger.replace([charge], with: new)
+        } catch {
+            return false
+        }
+        charge = new
+        (exceeded, waits, firstWait) = (nil, [:], nil)
+        return true
     }
 
     /// Returns whether a mutation that the limit refuses has waited for 30 s.

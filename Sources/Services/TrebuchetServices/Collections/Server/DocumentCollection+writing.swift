@@ -149,7 +149,7 @@ extension DocumentCollection {
     private func admit(
         _ mutations: [DecodedMutation], from client: ByteText, _ caller: CollectionConnectionState
     ) throws(CollectionError) -> [DecodedMutation] {
-        guard let exceeded = memory.exceeded else { return mutations }
+        guard let exceeded = memory.exceeded, !memory.admitsGrowth(by: caller.holder.host) else { return mutations }
         let last = mutations.last?.number ?? 0
         var admitted: [DecodedMutation] = []
         for decoded in mutations {
