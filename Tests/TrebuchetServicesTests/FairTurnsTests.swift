@@ -136,7 +136,7 @@ import Trebuchet
             try await ada.client.connect()
             try await bob.client.connect()
             let many = 60
-            let fields = JSONObject((0..<2_000).map { (key: "k\(10_000 + $0)", value: .integer(1)) })
+            let fields = JSONObject((0..<500).map { (key: "k\(10_000 + $0)", value: .integer(1)) })
             // Each call takes several slices.
             let query = CollectionQuery(where: (0..<20).map { .notEqual("k\(10_000 + $0)", .integer(2)) })
             let updates = (0..<40).map { DocumentWrite(.update(id: "0", fields: ["n": .integer(Int64($0))])) }
