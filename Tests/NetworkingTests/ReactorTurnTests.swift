@@ -108,6 +108,69 @@ import Transports
         }
     }
 
+    @Test("after a long step other work has the reactor for as long as the step took")
+    func restOfLongSteps() async throws {
+        let reactor = try Reactor(name: "test-rest")
+        let log = Log()
+        let times = Mutex<[UInt64]>([])
+        /// Takes 5 ms, and notes when it begins.
+        final class Step: Resumable, @unchecked Sendable {
+            private let body: () -> Void
+            init(_ body: @escaping () -> Void) { self.body = body }
+            func resume() { body() }
+        }
+        let steps = (0..<4).map { _ in
+            Step {
+                let begun = MonotonicClock.now
+                while MonotonicClock.now < begun + 5_000_000 {}
+                times.withLock { $0.append(begun) }
+                log.entries.withLock { $0.append(1) }
+            }
+        }
+        await reactor.perform { for step in steps { reactor.scheduleLongStep(step) } }
+        #expect(await eventually { log.entries.withLock { $0.count } == 4 })
+        let begun = times.withLock { $0 }
+        for (first, second) in zip(begun, begun.dropFirst()) { #expect(second - first >= 10_000_000) }
+    }
+
+    @Test("a task of an actor that was suspended is resumed on the actor's reactor, without the pool")
+    func suspension() async throws {
+        let reactor = try Reactor(name: "test-suspend")
+        let loop = LoopActor(reactor)
+        let isThere = await loop.resumedPartsOnReactor(20)
+        #expect(isThere == 20)
+    }
+
+    /// An actor of a reactor.
+    private actor LoopActor {
+        let reactor: Reactor
+        nonisolated var unownedExecutor: UnownedSerialExecutor { reactor.asUnownedSerialExecutor() }
+        init(_ reactor: Reactor) { self.reactor = reactor }
+
+        /// Returns how often the next turn of the reactor had resumed the task: a detour over the pool takes longer.
+        func resumedPartsOnReactor(_ count: Int) async -> Int {
+            var found = 0
+            for _ in 0..<count {
+                let turns = Mutex(0)
+                let isOver = Mutex(false)
+                // Keeps the reactor in successive turns, and counts them.
+                @Sendable func turn() {
+                    turns.withLock { $0 += 1 }
+                    if !isOver.withLock({ $0 }) { reactor.execute { turn() } }
+                }
+                await reactor.suspend { (continuation: CheckedContinuation<Void, Never>) in
+                    reactor.execute {
+                        turn()
+                        continuation.resume()
+                    }
+                }
+                isOver.withLock { $0 = true }
+                if turns.withLock({ $0 }) <= 4 { found += 1 }
+            }
+            return found
+        }
+    }
+
     /// Uses a whole slice of the reactor when its channel becomes writable.
     private final class SlowWriter: ByteChannelDelegate, @unchecked Sendable {
         private let number: Int

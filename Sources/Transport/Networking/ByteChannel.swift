@@ -86,6 +86,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         self.reactor = reactor
         super.init()
         socket.disableNagle()
+        socket.limitUnsentBytes()
     }
 
     deinit {

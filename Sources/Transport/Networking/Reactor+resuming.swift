@@ -16,10 +16,15 @@ extension Reactor {
         run(ready.count) { ready.removeFirst() }
     }
 
-    /// Runs long steps within a time slice.
+    /// Runs long steps within a time slice. After one that took longer, they rest for the same time, so that other work of the reactor,
+    /// which needs several turns with other threads in between, has at least half of the time.
     func runLongSteps() {
-        beginPart(at: MonotonicClock.now)
+        let begun = MonotonicClock.now
+        guard begun >= endOfRest else { return }
+        beginPart(at: begun)
         run(longSteps.count) { longSteps.removeFirst() }
+        let taken = lastClockReading &- begun
+        if taken > Self.partOfTurn { endOfRest = lastClockReading &+ min(taken, Self.longestRest) }
     }
 
     /// The clock is read after each task: a task may use its whole share, and a long step more.

@@ -55,6 +55,9 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     private var jobs = WorkQueue<Work>()
     var ready = WorkQueue<any Resumable>()
     var longSteps = WorkQueue<any Resumable>()
+    /// The time until which long steps rest.
+    var endOfRest: UInt64 = 0
+    static let longestRest: UInt64 = 20_000_000
     /// The work collected for other reactors.
     var outboxes = Outboxes()
     /// The last clock reading by measured work.
@@ -281,15 +284,17 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     }
 
     private func timeoutMilliseconds() -> Int32 {
-        if !sent.isEmpty || !jobs.isEmpty || !ready.isEmpty || !longSteps.isEmpty || !endOfTurn.isEmpty
-            || !unflushed.isEmpty
-        {
-            return 0
+        if !sent.isEmpty || !jobs.isEmpty || !ready.isEmpty || !endOfTurn.isEmpty || !unflushed.isEmpty { return 0 }
+        var wait = UInt64.max
+        if !longSteps.isEmpty {
+            let clock = MonotonicClock.now
+            wait = endOfRest > clock ? endOfRest - clock : 0
         }
-        guard let deadline = timers.nextDeadline() else { return -1 }
-        let now = now
-        if deadline <= now { return 0 }
-        return Int32(clamping: (deadline - now + 999_999) / 1_000_000)
+        if let deadline = timers.nextDeadline() {
+            let now = now
+            wait = min(wait, deadline > now ? deadline - now : 0)
+        }
+        return wait == .max ? -1 : Int32(clamping: (wait &+ 999_999) / 1_000_000)
     }
 
     private func drainInbox() {

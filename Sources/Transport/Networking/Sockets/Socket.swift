@@ -32,6 +32,10 @@ struct Socket {
     /// Disables Nagle's algorithm: output is gathered already, with one `send` per turn.
     func disableNagle() { set(TCP_NODELAY, level: Int32(IPPROTO_TCP)) }
 
+    /// Limits the output that the kernel keeps unsent for a peer that reads slowly. More stays in the queue of the connection, where it
+    /// is counted. Without a limit it may be megabytes.
+    func limitUnsentBytes() { set(TCP_NOTSENT_LOWAT, level: Int32(IPPROTO_TCP), to: 256 << 10) }
+
     /// Makes `close` reset the connection instead of ending it in order.
     func resetWhenClosed() {
         var option = linger(l_onoff: 1, l_linger: 0)

@@ -69,7 +69,7 @@ extension DocumentCollection {
         if !commit.hasConnection {
             let order = commitsOfConnections[commit.connection] ?? CommitOrder()
             commitsOfConnections[commit.connection] = order
-            await order.waitForTurn()
+            await order.waitForTurn(on: turns.reactor)
             commit.hasConnection = true
         }
         try await body()
