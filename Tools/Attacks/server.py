@@ -20,16 +20,24 @@ class Server:
             program, "serve", "--port", str(self.port), "--admin", f"127.0.0.1:{self.admin}", "--reactors", "2",
             "--data", f"{self.folder}/data", "--trusted-proxies", "127.0.0.1",
             *(each.format(folder=self.folder) for each in options)]
-        self.process = subprocess.Popen(self.command, stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL)
+        try:
+            self.process = subprocess.Popen(self.command, stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL)
+        except OSError:
+            shutil.rmtree(self.folder)
+            raise
         limit = time.monotonic() + 30
-        while True:
-            try:
-                self.metrics()
-                return
-            except OSError:
-                if self.process.poll() is not None or time.monotonic() > limit:
-                    raise SystemExit(f"the server did not start: {self.text()}")
-                time.sleep(0.1)
+        while not self._responds():
+            if self.process.poll() is not None or time.monotonic() > limit:
+                text = self.text()
+                self.stop()
+                raise RuntimeError(f"the server did not start: {text}")
+            time.sleep(0.1)
+
+    def _responds(self):
+        try:
+            return bool(self.metrics())
+        except OSError:
+            return False
 
     def metrics(self):
         """Returns the values of /metrics by name, summed over labels; the longest turn is the maximum."""
