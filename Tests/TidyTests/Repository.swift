@@ -32,7 +32,8 @@ struct Repository: Sendable {
         let targets =
             try ["Benchmarks"] + bare
             + (["Plugins", "Tests", "Tests/Fixtures", "Tools"] + list("Sources") + examples).flatMap(list).filter {
-                $0 != "Tests/Fixtures"
+                // The attacks are in Python.
+                $0 != "Tests/Fixtures" && $0 != "Tools/Attacks"
             }
         for target in targets {
             folders.insert(String(target.split(separator: "/").last ?? ""))
