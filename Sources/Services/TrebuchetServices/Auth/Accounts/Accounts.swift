@@ -4,8 +4,8 @@ public import TrebuchetCluster
 
 /// The users of a server and their sessions, used by an `AuthService`.
 ///
-/// There is one object for each store, and it is the only writer there. Changes are serialized, and each is persisted before
-/// any client learns of it. In a cluster each node has one object on a common coordination store
+/// There is one object for each store, and it is the only writer there. Changes of the same account are serialized, others share
+/// commits; each is persisted before any client learns of it. In a cluster each node has one object on a common coordination store
 /// (``init(engine:mailer:providers:limits:report:onDelete:)``).
 public actor Accounts {
     /// Deletes the app's data of a user; see ``init(store:mailer:providers:limits:report:onDelete:)``.
