@@ -258,6 +258,7 @@ distributed actor DocumentCollection: ServiceActor {
         }
         // The lists of a collection that has ended meanwhile are empty.
         try checkOpen()
+        chargeEncoding(of: documents, to: caller.connection)
         let cursor = window.hasMore ? documents.last.map { QueryCursor(behind: $0, in: read.query.order).text } : nil
         return QueryPage(documents: documents, cursor: cursor, count: window.matches, revision: revision)
     }
