@@ -386,14 +386,19 @@ public final class Reactor: EventLoop, @unchecked Sendable {
         var channels: [ByteChannel] = []
         swap(&channels, &unflushed)
         var slice = TimeSlice(budget: Self.maximumPerTurn / 4, from: MonotonicClock.now, mostItems: 4)
-        for (index, channel) in channels.enumerated() {
-            channel.flushAtEndOfTurn()
-            if slice.isCheckDue(), slice.isUsedUp(lastClockReading: &lastClockReading) {
-                unflushed.insert(contentsOf: channels[(index + 1)...], at: 0)
-                return false
+        var rest: [ByteChannel] = []
+        var isUsedUp = false
+        for channel in channels {
+            // The end of a channel is reported in its turn: work of the next one may rely on it.
+            if isUsedUp, channel.isOpen {
+                rest.append(channel)
+            } else {
+                channel.flushAtEndOfTurn()
+                if !isUsedUp, slice.isCheckDue() { isUsedUp = slice.isUsedUp(lastClockReading: &lastClockReading) }
             }
         }
-        return true
+        if !rest.isEmpty { unflushed.insert(contentsOf: rest, at: 0) }
+        return !isUsedUp
     }
 }
 
