@@ -137,44 +137,6 @@ import Transports
         for (first, second) in zip(begun, begun.dropFirst()) { #expect(second - first >= 10_000_000) }
     }
 
-    @Test("a task of an actor that was suspended is resumed on the actor's reactor, without the pool")
-    func suspension() async throws {
-        let reactor = try Reactor(name: "test-suspend")
-        let loop = LoopActor(reactor)
-        let isThere = await loop.resumedPartsOnReactor(20)
-        #expect(isThere == 20)
-    }
-
-    /// An actor of a reactor.
-    private actor LoopActor {
-        let reactor: Reactor
-        nonisolated var unownedExecutor: UnownedSerialExecutor { reactor.asUnownedSerialExecutor() }
-        init(_ reactor: Reactor) { self.reactor = reactor }
-
-        /// Returns how often the next turn of the reactor had resumed the task: a detour over the pool takes longer.
-        func resumedPartsOnReactor(_ count: Int) async -> Int {
-            var found = 0
-            for _ in 0..<count {
-                let turns = Mutex(0)
-                let isOver = Mutex(false)
-                // Keeps the reactor in successive turns, and counts them.
-                @Sendable func turn() {
-                    turns.withLock { $0 += 1 }
-                    if !isOver.withLock({ $0 }) { reactor.execute { turn() } }
-                }
-                await reactor.suspend { (continuation: CheckedContinuation<Void, Never>) in
-                    reactor.execute {
-                        turn()
-                        continuation.resume()
-                    }
-                }
-                isOver.withLock { $0 = true }
-                if turns.withLock({ $0 }) <= 4 { found += 1 }
-            }
-            return found
-        }
-    }
-
     /// Uses a whole slice of the reactor when its channel becomes writable.
     private final class SlowWriter: ByteChannelDelegate, @unchecked Sendable {
         private let number: Int

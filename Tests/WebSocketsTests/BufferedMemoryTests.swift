@@ -1,5 +1,7 @@
 import Bytes
 import Networking
+import Platform
+import Synchronization
 import TestSupport
 import Testing
 
@@ -79,6 +81,35 @@ struct BufferedMemoryTests {
         let (code, reason) = try closing(peer)
         #expect(code == 1008)
         #expect(reason.contains("bufferedBytesPerConnection"))
+    }
+
+    /// Takes longer for a message than a turn gives to long steps.
+    private final class SlowHandler: WebSocketHandler, Sendable {
+        let messages = Mutex(0)
+
+        func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode)
+        {
+            let end = MonotonicClock.now + 5_000_000
+            while MonotonicClock.now < end {}
+            messages.withLock { $0 += 1 }
+        }
+
+        func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {}
+    }
+
+    @Test("a large message that waits for its step is delivered before the end of its connection")
+    func endAfterMessage() async throws {
+        let handler = SlowHandler()
+        let server = try WebSocketServer(port: 0, limits: WebSocketLimits(), memory: MemoryBudget(limit: 1 << 30)) {
+            _ in
+            .accept(handler)
+        }
+        for _ in 0..<20 {
+            let peer = try RawPeer.upgraded(port: server.address.port)
+            try peer.send(frame(2, [UInt8](repeating: 1, count: 20 << 10)))
+        }
+        #expect(await eventually { handler.messages.withLock { $0 } == 20 })
+        await server.shutdown()
     }
 
     @Test("beyond a host's limit a connection with more bytes is closed and new ones get 503, others continue")

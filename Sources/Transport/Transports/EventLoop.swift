@@ -47,16 +47,6 @@ extension EventLoop {
         await withCheckedContinuation { continuation in execute { continuation.resume(returning: work()) } }
     }
 
-    /// Suspends a function of an actor of this loop until the continuation is resumed.
-    ///
-    /// A task without an executor preference is resumed on the pool first, also in a function of an actor, and so would wait for two
-    /// threads.
-    package func suspend<Value: Sendable>(
-        isolation: isolated (any Actor)? = #isolation, _ body: (CheckedContinuation<Value, Never>) -> Void
-    ) async -> Value {
-        await withTaskExecutorPreference(taskExecutor) { await withCheckedContinuation(body) }
-    }
-
     /// Runs `work` after a delay unless `owner` is freed by then. The timer does not retain it.
     @discardableResult
     package func schedule<Owner: AnyObject>(

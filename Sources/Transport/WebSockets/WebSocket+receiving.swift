@@ -23,6 +23,9 @@ extension WebSocket: ByteChannelDelegate, Resumable {
                 // The rest is buffered once: later reads are limited to the amount that was handled in this one.
                 if isQueued { channel.maximumReadBytes = max(Self.minimumReadBytes, bytes.count - rest.count) }
                 bufferInput(rest)
+            } else if isQueued {
+                // A message waits for its step. The end of the connection must not overtake it.
+                channel.pauseReading()
             } else if channel.maximumReadBytes < Reactor.readBufferSize {
                 channel.maximumReadBytes =
                     bytes.count < channel.maximumReadBytes ? Reactor.readBufferSize : bytes.count / 4 * 5

@@ -41,7 +41,7 @@ final class FairTurns: EndOfTurnTask, @unchecked Sendable {
     /// A first slice of this time in nanoseconds does not count; the second one for each write or change.
     private static let (freeTime, freeTimeOfItem): (UInt64, UInt64) = (50_000, 25_000)
 
-    let reactor: any EventLoop
+    private let reactor: any EventLoop
     private var queue = Queue()
     private var lastNumber: UInt64 = 0
     /// The time that slices have used in this turn, in nanoseconds.
@@ -80,8 +80,8 @@ final class FairTurns: EndOfTurnTask, @unchecked Sendable {
         }
         let (caller, number) = (work.caller, work.number ?? 0)
         while true {
-            await reactor.suspend { (continuation: CheckedContinuation<Void, Never>) in
-                queue.insert(continuation, number: number, of: caller)
+            await withCheckedContinuation {
+                queue.insert($0, number: number, of: caller)
                 register()
             }
             resumed -= 1

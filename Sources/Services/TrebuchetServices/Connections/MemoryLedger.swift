@@ -66,6 +66,9 @@ final class MemoryLedger<Client: StoredByteCounter, Failure: MemoryLimitError>: 
     /// The largest number of bytes that counts for a holder.
     func bytes(of holder: QuotaHolder) -> Int { usage.withLock { $0.holders.most(of: holder) } }
 
+    /// Whether any host may store more bytes, if its quota permits.
+    var hasRoom: Bool { totalBytes < limits.total - limits.reserve && server.usedBytes < server.limit }
+
     /// Counts new bytes in place of released ones. Throws, and changes nothing, when a quota or the total would grow above its
     /// limit. Fewer bytes than the same parties release are never refused.
     func replace(_ released: [Charge], with new: Charge) throws(Failure) {

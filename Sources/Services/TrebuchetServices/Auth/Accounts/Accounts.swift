@@ -34,6 +34,9 @@ public actor Accounts {
     private var waitingCalls: FairCallQueue<CallerHost?>
     private var callWaiters: [UInt64: CheckedContinuation<Bool, Never>] = [:]
     private var callsInProgress = 0
+    /// Operations that are repeated wait here.
+    private var retryWaiters: ArraySlice<CheckedContinuation<Void, Never>> = []
+    private var isRetryTaken = false
     /// The connections with an operation in progress, and their next operations.
     private var connectionWaiters: [CallerConnection: [CheckedContinuation<Void, Never>]] = [:]
     /// The number of accounts that this object knows; shared accounts are counted in the coordination store.
@@ -239,7 +242,13 @@ public actor Accounts {
         defer { if let connection { endTurn(of: connection) } }
         if shared == nil { try await beginTurn(of: connection?.host) }
         defer { if shared == nil { endTurn() } }
-        for _ in 0..<Self.attempts {
+        var isRetrying = false
+        defer { if isRetrying { endRetry() } }
+        for attempt in 0..<Self.attempts {
+            if attempt == 1 {
+                await beginRetry()
+                isRetrying = true
+            }
             let transaction = AccountTransaction(records)
             do throws(AuthError) {
                 return try await body(transaction)
@@ -249,6 +258,17 @@ public actor Accounts {
         }
         log.storeFailed("account transaction failed after \(Self.attempts) conflicts with other changes")
         throw .unavailable
+    }
+
+    /// Operations that conflict with others are repeated one at a time. Otherwise all but one would fail again and again.
+    private func beginRetry() async {
+        guard isRetryTaken else { return isRetryTaken = true }
+        await withCheckedContinuation { retryWaiters.append($0) }
+    }
+
+    private func endRetry() {
+        guard let next = retryWaiters.popFirst() else { return isRetryTaken = false }
+        next.resume()
     }
 
     /// Returns when no other operation of the connection is in progress.

@@ -1,8 +1,7 @@
 internal import Platform
 internal import Trebuchet
 
-/// The counted bytes of the documents and recorded outcomes of one collection, for the host that has loaded it, or for one that
-/// writes when that one's memory is used up. Released with it.
+/// The counted bytes of the documents and recorded outcomes of one collection, for the host that has loaded it. Released with it.
 ///
 /// It is used in the isolation of its collection only.
 final class CollectionMemory {
@@ -65,21 +64,12 @@ final class CollectionMemory {
         }
     }
 
-    /// Returns whether documents may grow by a write of this host. If the quota of the host that the documents count for is used up,
-    /// they count for this one from now on: a host cannot use up the memory of a collection for others.
+    /// Returns whether documents may grow by a write of this host. The quota of the host that has loaded the collection concerns only
+    /// that host, which could otherwise stop the writes of others; theirs are refused when the total is used up.
     func admitsGrowth(by host: CallerHost?) -> Bool {
-        guard exceeded != nil else { return true }
-        guard host != charge.holder.host else { return false }
-        let new = CollectionMemoryLedger.Charge(
-            bytes: charge.bytes, holder: QuotaHolder(principal: nil, host: host), client: nil)
-        do throws(CollectionError) {
-            try ledger.replace([charge], with: new)
-        } catch {
-            return false
-        }
-        charge = new
-        (exceeded, waits, firstWait) = (nil, [:], nil)
-        return true
+        guard let exceeded else { return true }
+        guard case .clientTooLarge = exceeded, host != charge.holder.host else { return false }
+        return ledger.hasRoom
     }
 
     /// Returns whether a mutation that the limit refuses has waited for 30 s.

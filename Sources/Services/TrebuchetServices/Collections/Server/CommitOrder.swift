@@ -1,5 +1,3 @@
-internal import Transports
-
 /// The order of a connection's commits to a collection. A commit that is suspended before its end has the turn; later commits
 /// wait for it.
 ///
@@ -13,11 +11,9 @@ final class CommitOrder {
     var waitingCount: Int { waiting.count }
 
     /// Takes the turn after the commits that wait for it. ``end()`` must follow.
-    ///
-    /// - Parameter loop: the reactor of the collection.
-    func waitForTurn(on loop: any EventLoop, isolation: isolated (any Actor)? = #isolation) async {
+    func waitForTurn(isolation: isolated (any Actor)? = #isolation) async {
         guard isTaken else { return isTaken = true }
-        await loop.suspend { waiting.append($0) }
+        await withCheckedContinuation { waiting.append($0) }
     }
 
     /// Ends the turn, and gives it to the commit that has waited longest.

@@ -79,7 +79,7 @@ extension DocumentCollection {
         if !commit.hasConnection {
             let order = commitsOfConnections[commit.connection] ?? CommitOrder()
             commitsOfConnections[commit.connection] = order
-            await order.waitForTurn(on: turns.reactor)
+            await order.waitForTurn()
             commit.hasConnection = true
         }
         try await body()

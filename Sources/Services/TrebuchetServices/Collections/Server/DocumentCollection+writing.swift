@@ -261,7 +261,7 @@ extension DocumentCollection {
     func waitUntilWritten(for connection: CallerConnection?) async throws(CollectionError) {
         try checkOpen()
         guard let batch = unfinishedBatch else { return }
-        let result = await turns.reactor.suspend { continuation in
+        let result = await withCheckedContinuation { continuation in
             batch.addWaiter(continuation, of: connection)
             startWriting()
         }
