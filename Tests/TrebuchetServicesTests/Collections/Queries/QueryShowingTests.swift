@@ -67,8 +67,8 @@ import Trebuchet
                     return counts
                 })
             let turns = zip(counts, counts.dropFirst()).map { $1 - $0 }
-            // Not one for each call.
-            #expect(turns[0] <= 2 && turns.allSatisfy { $0 < 20 }, "\(turns)")
+            // Not one for each call. On a busy machine the one task has several turns until this one is resumed.
+            #expect(turns[0] <= 2 && turns.allSatisfy { $0 < 100 }, "\(turns)")
             #expect(turns.contains { $0 > 0 })
         }
     }
