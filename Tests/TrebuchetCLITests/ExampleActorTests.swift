@@ -23,15 +23,20 @@ import Trebuchet
                 #expect(refused.error.contains("has 1 to 128 bytes and no control characters"), "\(refused.error)")
             }
         }
-        let client = TrebuchetClient(transport: .webSocket(url: server.url))
-        try await client.connect()
+        // A connection may change the list of to-dos 100 times at once.
+        var clients: [TrebuchetClient] = []
+        for _ in 0..<10 {
+            let client = TrebuchetClient(transport: .webSocket(url: server.url))
+            try await client.connect()
+            clients.append(client)
+        }
         for (actor, method, advice) in [
             ("todos", "addTodo(title:)", "there are 1000 items, the maximum; remove one with removeTodo(id:)"),
             ("game", "join(player:)", "there are 1000 players, the maximum; join with one of their names"),
         ] {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 1..<1_000 {
-                    group.addTask {
+                    group.addTask { [client = clients[number % 10]] in
                         _ = try await client.call(
                             actor: actor, target: method, arguments: [Array("\"\(number)\"".utf8)])
                     }
@@ -41,7 +46,17 @@ import Trebuchet
             let refused = try await call(actor, method, "\"one more\"")
             #expect(refused.status == 1 && refused.error.contains(advice), "\(refused.error)")
         }
-        await client.close()
+        var messages: Set<String> = []
+        for _ in 0..<200 {
+            do {
+                _ = try await clients[0].call(
+                    actor: "todos", target: "addTodo(title:)", arguments: [Array("\"a\"".utf8)])
+            } catch let error as TrebuchetError {
+                messages.insert(error.message)
+            }
+        }
+        #expect(messages.contains { $0.hasPrefix("too many calls of addTodo(title:)") }, "\(messages)")
+        for client in clients { await client.close() }
         #expect(await server.stop() == 0)
     }
 

@@ -140,6 +140,37 @@ struct WebSocketClientTests {
         }
     }
 
+    @Test(
+        "a head and shared bytes arrive in fragments, which all connections share", arguments: [0, 8192, 8193, 100_000])
+    func sharedFragments(_ count: Int) async throws {
+        let shared = [UInt8](repeating: 0x62, count: count).withUnsafeBytes { SharedBytes($0) }
+        let server = try WebSocketServer(port: 0) { _ in
+            .accept(
+                Greeter { socket in
+                    socket.fragmentBytes = 8192
+                    for head in ["head:", String(repeating: "h", count: 9_000)] {
+                        socket.sendShared(
+                            .binary, headCount: head.utf8.count, head: { $0.append(utf8: head) }, shared: shared)
+                    }
+                })
+        }
+        for _ in 0..<2 {
+            var (_, events) = try await connect(server.address.port)
+            #expect(await events.next() == .open)
+            for head in ["head:", String(repeating: "h", count: 9_000)] {
+                #expect(await events.next() == .message(.binary, Array(head.utf8) + Array(shared.bytes)))
+            }
+        }
+        #expect(shared.hasDerived(-1 - 8192))
+        let peer = try RawPeer.upgraded(port: server.address.port)
+        #expect(try peer.receiveFrame().payload == Array("head:".utf8))
+        while true {
+            let frame = try peer.receiveFrame()
+            #expect(frame.payload.count <= 8192 && frame.opcode == 0)
+            if frame.isFinal { break }
+        }
+    }
+
     @Test("a message sent in fragments arrives complete", arguments: [0, 8192, 8193, 100_000])
     func fragments(_ count: Int) async throws {
         let payload = [UInt8](repeating: 0x62, count: count)

@@ -12,8 +12,6 @@ public final class SharedBytes: Sendable {
     private nonisolated(unsafe) let base: UnsafeMutableRawPointer?
     /// The number of bytes.
     public let count: Int
-    /// The budget that counts the bytes during their lifetime, or nil if they are too few.
-    private let budget: MemoryBudget?
 
     /// The size below which bytes are not counted in a budget, because a server holds only a few of that size.
     package static let leastCounted = 8 << 10
@@ -24,8 +22,7 @@ public final class SharedBytes: Sendable {
     /// Copies `source`. A budget counts the bytes once, for any number of references, until the last one is released.
     package init(_ source: UnsafeRawBufferPointer, countedIn budget: MemoryBudget?) {
         count = source.count
-        self.budget = source.count < Self.leastCounted ? nil : budget
-        self.budget?.adjustUsage(by: source.count)
+        defer { self.count(in: budget) }
         guard let from = source.baseAddress, count > 0 else {
             base = nil
             return
@@ -37,28 +34,43 @@ public final class SharedBytes: Sendable {
 
     deinit {
         free(base)
-        guard let budget else { return }
-        budget.release(count + forms.withLock { $0.values.reduce(0) { $0 + $1.count } })
+        state.withLock { $0.budget }?.release(count)
     }
 
-    /// Derived forms of the bytes, such as a compressed form, by their identifying number.
-    private let forms = Mutex<[Int: SharedBytes]>([:])
+    private struct State {
+        /// Derived forms of the bytes, such as a compressed form, by their identifying number.
+        var forms: [Int: SharedBytes] = [:]
+        /// The budget that counts the bytes during their lifetime, or nil if they are too few.
+        var budget: MemoryBudget?
+    }
+
+    private let state = Mutex(State())
+
+    /// Counts the bytes in a budget, unless one counts them already.
+    private func count(in budget: MemoryBudget?) {
+        guard let budget, count >= Self.leastCounted else { return }
+        let isCounted = state.withLock { state in
+            defer { state.budget = state.budget ?? budget }
+            return state.budget != nil
+        }
+        if !isCounted { budget.adjustUsage(by: count) }
+    }
 
     /// Returns the derived form with the number `form`, created at the first call. No caller waits for another one: concurrent
-    /// first callers create it more than once, and one of the results is kept.
+    /// first callers create it more than once, and one of the results is kept. The budget of the bytes counts it too.
     public func derived(_ form: Int, _ make: (UnsafeRawBufferPointer) -> SharedBytes) -> SharedBytes {
-        if let made = forms.withLock({ $0[form] }) { return made }
+        if let made = state.withLock({ $0.forms[form] }) { return made }
         let made = make(bytes)
-        return forms.withLock { forms in
-            if let other = forms[form] { return other }
-            forms[form] = made
-            budget?.adjustUsage(by: made.count)
+        return state.withLock { state in
+            if let other = state.forms[form] { return other }
+            state.forms[form] = made
+            made.count(in: state.budget)
             return made
         }
     }
 
     /// Returns whether the derived form with the number `form` exists.
-    package func hasDerived(_ form: Int) -> Bool { forms.withLock { $0[form] != nil } }
+    package func hasDerived(_ form: Int) -> Bool { state.withLock { $0.forms[form] != nil } }
 
     /// The bytes, valid while the object is retained.
     public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }

@@ -8,6 +8,23 @@ package struct StableDigest {
 
     package mutating func combine(_ bytes: UnsafeRawBufferPointer) { for byte in bytes { combine(byte) } }
 
+    /// Combines bytes with another result than `combine(_:)`, and several times faster.
+    package mutating func combine(words bytes: UnsafeRawBufferPointer) {
+        let end = bytes.count & ~7
+        for at in stride(from: 0, to: end, by: 8) {
+            combine(word: UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: at, as: UInt64.self)))
+        }
+        var last = UInt64(bytes.count)
+        for byte in bytes[end...] { last = last << 8 | UInt64(byte) }
+        combine(word: last)
+    }
+
+    /// Each bit of the word has an effect on all bits of the value.
+    private mutating func combine(word: UInt64) {
+        value = (value ^ word) &* 0x9E37_79B9_7F4A_7C15
+        value ^= value >> 32
+    }
+
     package mutating func combine(_ number: UInt64) {
         withUnsafeBytes(of: number.littleEndian) { combine($0) }
     }

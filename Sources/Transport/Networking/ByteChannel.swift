@@ -136,6 +136,9 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         waitingBytes + (isCorked ? reactor.output.pointee.count + reactor.borrowed.pointee.count : 0)
     }
 
+    /// Whether sending the output takes long: the kernel copies it.
+    var hasLargeOutput: Bool { queue.count > 64 << 10 }
+
     /// The number of unsent output bytes, without those gathered in this turn.
     var waitingBytes: Int { queue.count + (tls?.unsentBytes ?? 0) + (extras?.deferredBytes ?? 0) }
 

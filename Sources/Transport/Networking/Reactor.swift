@@ -382,9 +382,17 @@ public final class Reactor: EventLoop, @unchecked Sendable {
 
     /// Flushes the channels that have output, within a time slice. Returns false when it is used up; the other channels come first
     /// in the next turn. The delegate of a channel that becomes writable may encode megabytes.
+    ///
+    /// Channels with little output come first, and one with much in each case: responses to calls do not wait for pages.
     private func flush() -> Bool {
         var channels: [ByteChannel] = []
         swap(&channels, &unflushed)
+        if channels.count > 1, channels.contains(where: { $0.hasLargeOutput }) {
+            let large = channels.filter { $0.hasLargeOutput }
+            channels.removeAll { $0.hasLargeOutput }
+            channels.insert(large[0], at: 0)
+            channels += large[1...]
+        }
         var slice = TimeSlice(budget: Self.maximumPerTurn / 4, from: MonotonicClock.now, mostItems: 4)
         var rest: [ByteChannel] = []
         var isUsedUp = false

@@ -94,13 +94,16 @@ extension WebSocket {
     package func sendShared(
         _ opcode: WebSocketOpcode, headCount: Int, head: (inout ByteBuffer) -> Void, shared: SharedBytes
     ) {
-        guard maskingKeys == nil, fragmentBytes == 0 else {
+        guard maskingKeys == nil, fragmentBytes == 0 || compression == nil else {
             return send(opcode, expecting: headCount + shared.count) {
                 head(&$0)
                 $0.append(shared.bytes)
             }
         }
         guard machine.phase == .open else { return }
+        if fragmentBytes > 0 {
+            return sendShared(opcode, headCount: headCount, head: head, shared: shared, inFragmentsOf: fragmentBytes)
+        }
         if let compression, outgoing != nil || headCount + shared.count >= compression.threshold {
             guard outgoing == nil,
                 compression.hasDeflated(shared) || compression.sendsNow(shared.count, in: reactor.turns.count)
@@ -125,6 +128,31 @@ extension WebSocket {
             FrameEncoder.close(opening, in: &buffer, opcode: opcode, following: shared.count)
         }
         channel.write(shared: shared)
+    }
+
+    /// Sends a head as the first fragment, followed by fragments that many connections share.
+    private func sendShared(
+        _ opcode: WebSocketOpcode, headCount: Int, head: (inout ByteBuffer) -> Void, shared: SharedBytes,
+        inFragmentsOf size: Int
+    ) {
+        guard headCount <= size else {
+            return send(opcode, expecting: headCount + shared.count) {
+                head(&$0)
+                $0.append(shared.bytes)
+            }
+        }
+        // Other forms have numbers of -1 and more.
+        let rest = shared.derived(-1 - size) { bytes in
+            var frames = ByteBuffer()
+            FrameEncoder.appendFragments(bytes, size: size, opcode: .continuation, to: &frames)
+            return SharedBytes(frames.bytes)
+        }
+        channel.write { buffer in
+            let opening = FrameEncoder.open(&buffer, expecting: headCount, isMasked: false)
+            head(&buffer)
+            FrameEncoder.close(opening, in: &buffer, opcode: opcode, isFinal: false)
+        }
+        channel.write(shared: rest)
     }
 
     /// Sends a head as a stored block, followed by compressed blocks that many connections share.

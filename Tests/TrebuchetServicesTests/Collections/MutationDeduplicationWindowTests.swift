@@ -77,13 +77,13 @@ import TrebuchetWire
         arguments: [
             (
                 #"[{"create":{"id":"a","fields":{"id":"a","n":-1,"x":0.5,"e":{"é\n":[null,true,false,"\"",1e16]}},"expiresIn":60}}]"#,
-                2_321_081_556
+                622_826_478
             ),
             (
                 #"[{"increment":{"id":"a","field":"v","by":2,"if":{"v":1},"ifRevision":7}},{"check":{"id":"b","ifAbsent":true}}]"#,
-                566_682_865
+                343_004_072
             ),
-            (#"[{"link":{"target":"t","id":"a","field":"tags","in":"others"}}]"#, 1_884_630_682),
+            (#"[{"link":{"target":"t","id":"a","field":"tags","in":"others"}}]"#, 1_062_403_273),
         ] as [(String, UInt32)])
     func digests(commands: String, digest: UInt32) throws {
         let mutation = try DocumentMutation(JSONValue(json: Array(#"{"number":1,"commands":\#(commands)}"#.utf8)))

@@ -200,11 +200,8 @@ import TrebuchetWire
             (
                 "digest",
                 { depth in
-                    let value = JSONValue.object(Self.nested(depth, 0))
-                    return {
-                        var digest = StableDigest()
-                        digest.combine(value)
-                    }
+                    let mutation = DocumentMutation(number: 1, command: .add("a", Self.nested(depth, 0)))
+                    return { _ = mutation.digest }
                 }
             ),
             (

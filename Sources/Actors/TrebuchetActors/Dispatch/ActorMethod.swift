@@ -1,3 +1,4 @@
+package import Synchronization
 internal import Transports
 
 /// A method of an exposed actor, as calls look it up. It belongs to an `ActorType` and is never freed.
@@ -20,6 +21,9 @@ package final class ActorMethod: Sendable {
     package let generics: Int
     /// Whether responses are recorded for clients that request it.
     package let isIdempotent: Bool
+    /// Whether calls may not take the fast path at once: the method is idempotent, or a server of the process has a rate for methods
+    /// with its name. Never false again.
+    package let isChecked: Atomic<Bool>
     /// Whether the arguments are hidden from the inspector.
     package let isRedacted: Bool
     /// The function of a synchronous method, which may run in place; nil for others.
@@ -38,6 +42,7 @@ package final class ActorMethod: Sendable {
         self.arguments = arguments
         self.generics = generics
         self.isIdempotent = isIdempotent
+        isChecked = Atomic(isIdempotent)
         self.isRedacted = isRedacted
         self.body = body
         self.prepare = prepare

@@ -63,6 +63,11 @@ package class ActorType: @unchecked Sendable {
         return .unknown(identifier)
     }
 
+    /// Takes calls of the methods with these names off the fast path.
+    fileprivate final func checkCalls(of names: Set<String>) {
+        for method in methods where names.contains(method.name) { method.isChecked.store(true, ordering: .relaxed) }
+    }
+
     private let isHidden = Atomic<Bool>(false)
     /// Whether the inspector may show states of its actors and arguments of their calls.
     package final var isInspectable: Bool { !isHidden.load(ordering: .relaxed) }
@@ -133,15 +138,31 @@ final class TypedActorType<A: TrebuchetActor>: ActorType, @unchecked Sendable {
 
 /// The actor types that the program has used so far.
 package enum ActorTypes {
-    private static let known = Mutex<[ObjectIdentifier: ActorType]>([:])
+    private struct Known {
+        private(set) var types: [ObjectIdentifier: ActorType] = [:]
+        /// The names of methods that some server has a rate for.
+        private var ratedNames: Set<String> = []
+
+        mutating func insert(_ type: ActorType, _ key: ObjectIdentifier) {
+            type.checkCalls(of: ratedNames)
+            types[key] = type
+        }
+
+        mutating func checkCalls(of names: Set<String>) {
+            ratedNames.formUnion(names)
+            for type in types.values { type.checkCalls(of: names) }
+        }
+    }
+
+    private static let known = Mutex(Known())
 
     static func of<A: TrebuchetActor>(_ type: A.Type) -> TypedActorType<A> {
         let key = ObjectIdentifier(type)
-        if let found = known.withLock({ $0[key] }) as? TypedActorType<A> { return found }
+        if let found = known.withLock({ $0.types[key] }) as? TypedActorType<A> { return found }
         let created = TypedActorType<A>()
-        return known.withLock { types in
-            if let found = types[key] as? TypedActorType<A> { return found }
-            types[key] = created
+        return known.withLock { known in
+            if let found = known.types[key] as? TypedActorType<A> { return found }
+            known.insert(created, key)
             return created
         }
     }
@@ -150,15 +171,22 @@ package enum ActorTypes {
     package static func any(_ type: any DistributedActor.Type) -> ActorType {
         if let typed = type as? any TrebuchetActor.Type { return ofTyped(typed) }
         let key = ObjectIdentifier(type)
-        return known.withLock { types in
-            if let found = types[key] { return found }
+        return known.withLock { known in
+            if let found = known.types[key] { return found }
             let created = ActorType(type, methods: [], streamNames: [])
-            types[key] = created
+            known.insert(created, key)
             return created
         }
     }
 
     private static func ofTyped<A: TrebuchetActor>(_ type: A.Type) -> ActorType { of(type) }
+
+    /// Takes calls of the methods with these names off the fast path, in all types. Servers with rates for methods call it before
+    /// they have connections, so that their other methods stay on it.
+    package static func checkCalls(of names: Set<String>) {
+        guard !names.isEmpty else { return }
+        known.withLock { $0.checkCalls(of: names) }
+    }
 }
 
 extension TrebuchetActor {

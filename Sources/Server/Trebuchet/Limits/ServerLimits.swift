@@ -174,7 +174,8 @@ public struct ServerLimits: Sendable {
 
     private static let quarterOfMemory = PhysicalMemory.bytes / 4
 
-    var hasRates: Bool {
-        callsPerConnectionRate != nil || callsPerPrincipalRate != nil || !callsPerMethod.isEmpty
-    }
+    var hasRates: Bool { hasRatesOfCallers || !callsPerMethod.isEmpty }
+
+    /// Whether there are rates that all calls count for.
+    var hasRatesOfCallers: Bool { callsPerConnectionRate != nil || callsPerPrincipalRate != nil }
 }

@@ -88,6 +88,7 @@ public final class TrebuchetServer: Sendable {
         self.owner = owner
         self.transport = transport
         self.access = access
+        ActorTypes.checkCalls(of: Set(limits.callsPerMethod.keys))
         let principals = limits.callsPerPrincipalRate.map { ShardedBuckets<PrincipalName>($0) }
         let parts = ServerContext(
             reactors: group.reactors.count, limits: limits, showsErrorText: showsErrorText, log: log)

@@ -11,7 +11,7 @@ internal import Transports
 ///
 /// `@unchecked Sendable`: accessed only on its reactor.
 final class FairTurns: EndOfTurnTask, @unchecked Sendable {
-    fileprivate typealias Queue = FairQueue<CallerConnection, CallerHost, CheckedContinuation<Void, Never>>
+    fileprivate typealias Queue = FairQueue<CallerConnection, CallerHost, SuspendedTask>
 
     /// The work of one call in slices.
     struct Work {
@@ -42,6 +42,8 @@ final class FairTurns: EndOfTurnTask, @unchecked Sendable {
     private static let (freeTime, freeTimeOfItem): (UInt64, UInt64) = (50_000, 25_000)
 
     private let reactor: any EventLoop
+    /// Suspends tasks of actors on the reactor.
+    let tasks: TaskSuspender
     private var queue = Queue()
     private var lastNumber: UInt64 = 0
     /// The time that slices have used in this turn, in nanoseconds.
@@ -56,7 +58,10 @@ final class FairTurns: EndOfTurnTask, @unchecked Sendable {
     /// The number of slices whose time was counted; for tests.
     private(set) var sliceCount = 0
 
-    init(_ reactor: any EventLoop) { self.reactor = reactor }
+    init(_ reactor: any EventLoop) {
+        self.reactor = reactor
+        tasks = TaskSuspender(reactor)
+    }
 
     /// Returns the turns of each reactor of a system.
     static func ofReactors(_ system: TrebuchetActorSystem) -> [ObjectIdentifier: FairTurns] {
@@ -80,9 +85,9 @@ final class FairTurns: EndOfTurnTask, @unchecked Sendable {
         }
         let (caller, number) = (work.caller, work.number ?? 0)
         while true {
-            await withCheckedContinuation {
-                queue.insert($0, number: number, of: caller)
-                register()
+            await tasks.suspend {
+                self.queue.insert($0, number: number, of: caller)
+                self.register()
             }
             resumed -= 1
             // Others may wait, even if this call uses no time.
@@ -142,7 +147,7 @@ final class FairTurns: EndOfTurnTask, @unchecked Sendable {
         let most = min(max(1, ScanSlice.duration / max(1, average)), Self.maximumResumed)
         while resumed < most, let next = queue.removeFirst(charging: Self.estimate) {
             resumed += 1
-            next.resume()
+            next.run()
         }
     }
 }

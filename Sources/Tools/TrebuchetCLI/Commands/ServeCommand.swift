@@ -225,13 +225,14 @@ enum ServeCommand {
             access.authorize = { caller, _, _ in caller?.principal?.roles.contains("clerk") == true }
         }
         access.trustedProxies = proxies
+        let hostsExamples = arguments.has("--examples")
+        let limits = hostsExamples ? ExampleActors.limits : ServerLimits()
         let server = TrebuchetServer(
             transport: transport, reactors: reactors,
-            limits: isTormented ? AdversarialTestActors.limits : ServerLimits(),
+            limits: isTormented ? AdversarialTestActors.limits : limits,
             access: access, store: file, cluster: cluster?.0, showsErrorText: arguments.has("--show-errors"),
             log: operators.lines)
         if isTormented { await AdversarialTestActors.expose(on: server) }
-        let hostsExamples = arguments.has("--examples")
         if hostsExamples { await ExampleActors.expose(on: server) }
         if arguments.has("--bench") { await exposeForBench(on: server) }
         await services.expose(on: server)

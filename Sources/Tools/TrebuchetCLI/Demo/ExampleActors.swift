@@ -13,6 +13,16 @@ enum ExampleActors {
     /// a network of IPv6 hosts a 16th.
     static let counterCount = 100_000
 
+    /// The limits of a server that hosts them. A connection may change the list of to-dos ten times a second: each change costs as
+    /// much as the list is long.
+    static var limits: ServerLimits {
+        var limits = ServerLimits()
+        for method in ["addTodo(title:)", "toggleTodo(id:)", "removeTodo(id:)"] {
+            limits.callsPerMethod[method] = RateLimit(callsPerSecond: 10, burst: 100)
+        }
+        return limits
+    }
+
     static func expose(on server: TrebuchetServer) async {
         let system = server.actorSystem
         await server.expose(TodoList(actorSystem: system), as: "todos")

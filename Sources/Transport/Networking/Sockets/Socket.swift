@@ -34,7 +34,7 @@ struct Socket {
 
     /// Limits the output that the kernel keeps unsent for a peer that reads slowly. More stays in the queue of the connection, where it
     /// is counted. Without a limit it may be megabytes.
-    func limitUnsentBytes() { set(TCP_NOTSENT_LOWAT, level: Int32(IPPROTO_TCP), to: 256 << 10) }
+    func limitUnsentBytes() { set(TCP_NOTSENT_LOWAT, level: Int32(IPPROTO_TCP), to: 64 << 10) }
 
     /// Makes `close` reset the connection instead of ending it in order.
     func resetWhenClosed() {

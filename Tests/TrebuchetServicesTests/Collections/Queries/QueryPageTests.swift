@@ -30,6 +30,41 @@ import Trebuchet
         }
     }
 
+    @Test("a page that is encoded in slices has the text of one that is encoded at once", arguments: [0, 1, 10])
+    func slices(count: Int) throws {
+        let documents = (0..<count).map { Document.todo("d\($0)", ["n": .integer(Int64($0))]) }
+        for (cursor, matches) in [(nil, nil), ("c", 3)] as [(String?, Int?)] {
+            let page = QueryPage(documents: documents, cursor: cursor, count: matches, revision: 7)
+            let encoder = PageEncoder(page)
+            var slices = 1
+            while !encoder.resume(until: ScanSlice(steps: 0)) { slices += 1 }
+            #expect(slices == max(1, count))
+            #expect(encoder.encoded().bytes == (try page.json()))
+            let whole = PageEncoder(page)
+            #expect(whole.resume(until: .unlimited))
+            #expect(whole.encoded().bytes == (try page.json()))
+        }
+    }
+
+    @Test("the text of a page that waits is counted until the page is sent, and needs no room")
+    func memory() async throws {
+        var limits = CollectionLimits()
+        for isLimited in [false, true] {
+            if isLimited { limits.storedBytesPerConnection = 1_400_000 }
+            try await CollectionTestEnvironment.run(limits: limits) { environment in
+                let guest = try await guest(environment)
+                try await create(800, guest, size: 1_200)
+                var counted: Set<Int> = []
+                for _ in 0..<3 {
+                    let page = try await guest.collection().get(CollectionQuery(limit: 1_000))
+                    #expect(page.documents.count > 500)
+                    counted.insert(environment.host.memory.totalBytes)
+                }
+                #expect(counted.count == 1)
+            }
+        }
+    }
+
     @Test("pages follow each other without duplicates or gaps, even if the last document of a page is deleted")
     func pages() async throws {
         try await CollectionTestEnvironment.run { environment in

@@ -25,6 +25,11 @@ extension ServerConnection {
         isRevoked ? caller?.connection.revocation(of: actorID) : nil
     }
 
+    /// Returns whether calls of a method, or starts of a stream, need checks before they run.
+    func isGuarded(_ target: String) -> Bool {
+        isGuarded || !shard.limits.callsPerMethod.isEmpty && shard.limits.callsPerMethod[target] != nil
+    }
+
     /// Returns the reason why a call or stream may not start; nil when it may.
     ///
     /// - Parameter call: Its running call; nil for a message that is not recorded, or is handled again.

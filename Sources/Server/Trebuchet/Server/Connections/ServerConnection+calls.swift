@@ -1,6 +1,7 @@
 internal import Bytes
 internal import Networking
 internal import Platform
+internal import Synchronization
 internal import TrebuchetActors
 internal import TrebuchetWire
 
@@ -74,7 +75,9 @@ extension ServerConnection {
     /// The hot path, which most calls take: methods that run in place and need no authorization. It performs no further checks.
     @inline(__always)
     private func call(_ method: ActorMethod, of record: ActorRecord, _ message: borrowing Message) {
-        guard !isGuarded, !method.isIdempotent, hasCounts(method, message), runsInPlace(method, record) else {
+        guard !isGuarded, !method.isChecked.load(ordering: .relaxed), hasCounts(method, message),
+            runsInPlace(method, record)
+        else {
             return callCarefully(method, of: record, message)
         }
         callInPlace(record, method, message)
@@ -93,7 +96,7 @@ extension ServerConnection {
     /// - Parameter record: nil while the actor is not activated.
     @inline(never)
     private func callCarefully(_ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message) {
-        if isGuarded {
+        if isGuarded(method.name) {
             if isQueuedBehindOthers(message) { return }
             guard mayPass(method.name, of: record, message) else { return }
         }
@@ -117,7 +120,9 @@ extension ServerConnection {
     ///
     /// - Parameter record: The actor's record, where it is known: it has the name as a string.
     func mayPass(_ target: String, of record: ActorRecord? = nil, _ message: borrowing Message) -> Bool {
-        guard isGuarded, let refusal = refusal(of: target, record?.name ?? message.actorName) else { return true }
+        guard isGuarded(target), let refusal = refusal(of: target, record?.name ?? message.actorName) else {
+            return true
+        }
         fail(message, refusal)
         return false
     }

@@ -192,8 +192,9 @@ extension ServerConnection {
             case .unknown: (nil, nil)
             }
         let target = type?.target(message.target)
-        guard isGuarded else { return (record, target, nil) }
-        return (record, target, refusal(of: target?.name ?? message.target, message.actorName, for: call))
+        let name = target?.name ?? message.target
+        guard isGuarded(name) else { return (record, target, nil) }
+        return (record, target, refusal(of: name, message.actorName, for: call))
     }
 
     /// Distinguishes a repeat from another call with the same name. A client that reuses a name for another call affects only

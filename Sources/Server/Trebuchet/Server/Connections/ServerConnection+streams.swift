@@ -37,11 +37,13 @@ extension ServerConnection {
             case .inactive(let inactive): (record, type) = (nil, inactive)
             case .elsewhere(let type): return forward(type, message)
             case .unknown:
-                if isGuarded, let refusal = refusal(of: message.target, message.actorName) { throw refusal }
+                if isGuarded(message.target), let refusal = refusal(of: message.target, message.actorName) {
+                    throw refusal
+                }
                 throw notExposed(message)
             }
             let target = type.target(message.target)
-            if isGuarded, let refusal = refusal(of: target.name, message.actorName) { throw refusal }
+            if isGuarded(target.name), let refusal = refusal(of: target.name, message.actorName) { throw refusal }
             guard case .stream(let stream) = target else {
                 throw TrebuchetError(
                     .methodNotFound,

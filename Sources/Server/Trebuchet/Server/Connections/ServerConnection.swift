@@ -53,7 +53,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     let opened = MonotonicClock.now
     /// The address of the other end, read from the system once.
     private(set) lazy var address = caller?.connection.remoteAddress ?? link.remoteAddress
-    /// Indicates whether its calls need checks before they run.
+    /// Indicates whether all its calls need checks before they run.
     private(set) var isGuarded: Bool
     var isRevoked = false { didSet { updateGuard() } }
     /// Indicates whether the server itself is at the other end, on behalf of its actors or those of another node.

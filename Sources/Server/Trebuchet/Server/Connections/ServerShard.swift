@@ -44,7 +44,7 @@ final class ServerShard: @unchecked Sendable {
     /// Set before the server listens.
     var principals: ShardedBuckets<PrincipalName>?
     var onConnect: (@Sendable (CallerConnection) -> Void)?
-    /// Indicates whether calls need checks before they run.
+    /// Indicates whether all calls need checks before they run. Those of methods with a rate need them in each case.
     private(set) var isGuarded: Bool
 
     /// Actors by name, as they were found before. The table of the hot path counts no references; `retainedActors` retains them. Lookups and
@@ -98,7 +98,7 @@ final class ServerShard: @unchecked Sendable {
         self.states = states
         self.reactor = reactor
         calls = CallQueue(states)
-        isGuarded = context.limits.hasRates
+        isGuarded = context.limits.hasRatesOfCallers
         self.system = system
         coder = states.coder
         wholeSecondsCoder = states.wholeSecondsCoder

@@ -213,6 +213,6 @@ extension DocumentCollection {
     nonisolated func close(_ query: CollectionQuery) async throws { try await close(EncodedJSON(query.value)) }
 
     nonisolated func get(_ query: CollectionQuery) async throws -> QueryPage {
-        try await get(EncodedJSON(query.value))
+        try await QueryPage(json: get(EncodedJSON(query.value)).bytes)
     }
 }

@@ -223,7 +223,8 @@ final class QueryResultCache: Sendable {
     private func file(_ key: CachedQueryResult.Key) -> URL {
         var digest = StableDigest()
         // A query that does not encode cannot be sent either.
-        digest.combine((try? JSONValue(encoding: key)) ?? .null)
+        let text = (try? JSONValue(encoding: key))?.json ?? []
+        text.withUnsafeBytes { digest.combine(words: $0) }
         return resultsFolder.appendingPathComponent(key.account)
             .appendingPathComponent(String(digest.value, radix: 16) + Self.suffix)
     }

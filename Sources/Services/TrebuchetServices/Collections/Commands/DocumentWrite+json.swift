@@ -1,5 +1,4 @@
 internal import Bytes
-internal import Platform
 
 /// The JSON of commands, for clients in all languages: an object with one member, the name of the command.
 ///
@@ -62,20 +61,6 @@ extension DocumentWrite {
             value.write(json: &text)
         }
         text.append("}}" as StaticString)
-    }
-
-    /// Combines the JSON with a digest, without writing it.
-    func combine(with digest: inout StableDigest) {
-        digest.combineObject(count: 1)
-        digest.combine(command.name)
-        var count = 0
-        eachMember { _, _ in count += 1 }
-        digest.combineObject(count: count)
-        eachMember { name, value in
-            digest.combine(UInt64(name.utf8CodeUnitCount))
-            digest.combine(UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
-            digest.combine(value)
-        }
     }
 
     /// Calls `body` with the members of the command in JSON, in the order of their names.

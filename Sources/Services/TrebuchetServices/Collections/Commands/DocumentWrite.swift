@@ -30,8 +30,10 @@ struct DocumentMutation: Sendable, Hashable {
 
     /// Distinguishes the mutation from another one of its client with the same number.
     var digest: UInt32 {
+        var text = ByteBuffer()
+        for write in writes { write.append(to: &text) }
         var digest = StableDigest()
-        for write in writes { write.combine(with: &digest) }
+        digest.combine(words: text.bytes)
         return UInt32(truncatingIfNeeded: digest.value ^ digest.value >> 32)
     }
 

@@ -49,16 +49,6 @@ extension DocumentCollection {
         return total
     }
 
-    /// Counts the time in which a page will be encoded, in the share of its caller: pages of one caller are encoded in different turns.
-    func chargeEncoding(of documents: [Document], to connection: CallerConnection) {
-        let time = UInt64(documents.reduce(0) { $0 + $1.byteCount }) * Self.encodingTimeOfByte
-        var work = FairTurns.Work(connection)
-        turns.chargeFirst(time, to: &work, items: 0)
-    }
-
-    /// In nanoseconds.
-    private static var encodingTimeOfByte: UInt64 { 4 }
-
     // MARK: Commits
 
     /// Begins a commit at once, unless an earlier one of its connection is suspended, or the reactor has no time for it now.
@@ -77,7 +67,7 @@ extension DocumentCollection {
         chargeSlice(of: &commit)
         commit.suspensions += 1
         if !commit.hasConnection {
-            let order = commitsOfConnections[commit.connection] ?? CommitOrder()
+            let order = commitsOfConnections[commit.connection] ?? CommitOrder(turns.tasks)
             commitsOfConnections[commit.connection] = order
             await order.waitForTurn()
             commit.hasConnection = true

@@ -261,11 +261,8 @@ extension DocumentCollection {
     func waitUntilWritten(for connection: CallerConnection?) async throws(CollectionError) {
         try checkOpen()
         guard let batch = unfinishedBatch else { return }
-        let result = await withCheckedContinuation { continuation in
-            batch.addWaiter(continuation, of: connection)
-            startWriting()
-        }
-        try result.get()
+        startWriting()
+        try await batch.wait(for: connection, on: turns.tasks)
     }
 
     func startWriting() {

@@ -238,8 +238,8 @@ distributed actor DocumentCollection: ServiceActor {
 
     /// Returns the documents that a query finds now: up to its limit, or as many as a response has room for.
     ///
-    /// - Returns: a page, with a cursor for the next one when there are more.
-    distributed func get(_ query: EncodedJSON) async throws(CollectionError) -> QueryPage {
+    /// - Returns: a ``QueryPage``, with a cursor for the next one when there are more.
+    distributed func get(_ query: EncodedJSON) async throws(CollectionError) -> EncodedJSON {
         let caller = try host.caller()
         guard !isClosed else { throw .closed }
         calls += 1
@@ -250,17 +250,38 @@ distributed actor DocumentCollection: ServiceActor {
         var window = try QueryWindow(read.query, maximumBytes: host.limits.pageBytes)
         let list = queries.acquireList(read.listKey, mayRead: read.mayRead)
         defer { releaseList(list) }
-        var documents: [Document] = []
+        var encoder: PageEncoder?
+        var charge: CollectionMemoryLedger.Charge?
+        defer { if let charge { host.memory.release([charge]) } }
         await takeTurns(of: caller.connection) {
-            guard queries.continueScan(list) else { return false }
-            documents = window.computeFirstWindow(in: list.rows)
-            return true
+            let slice = ScanSlice()
+            if encoder == nil {
+                guard queries.continueScan(list) else { return false }
+                let documents = window.computeFirstWindow(in: list.rows)
+                let cursor =
+                    window.hasMore ? documents.last.map { QueryCursor(behind: $0, in: read.query.order).text } : nil
+                encoder = PageEncoder(
+                    QueryPage(documents: documents, cursor: cursor, count: window.matches, revision: revision))
+            }
+            guard let encoder else { return true }
+            if encoder.resume(until: slice) { return true }
+            if charge == nil { charge = makeCharge(of: encoder, for: caller) }
+            // Without room for the text of a page that waits, the rest is encoded at once.
+            return charge == nil && encoder.resume(until: .unlimited)
         }
         // The lists of a collection that has ended meanwhile are empty.
         try checkOpen()
-        chargeEncoding(of: documents, to: caller.connection)
-        let cursor = window.hasMore ? documents.last.map { QueryCursor(behind: $0, in: read.query.order).text } : nil
-        return QueryPage(documents: documents, cursor: cursor, count: window.matches, revision: revision)
+        guard let encoder else { throw .closed }
+        return encoder.encoded()
+    }
+
+    /// Counts the text of a page for its caller; returns nil when there is no room.
+    private func makeCharge(
+        of encoder: PageEncoder, for caller: CollectionConnectionState
+    ) -> CollectionMemoryLedger.Charge? {
+        let charge = CollectionMemoryLedger.Charge(bytes: encoder.byteCount, holder: caller.holder, client: caller)
+        do throws(CollectionError) { try host.memory.replace([], with: charge) } catch { return nil }
+        return charge
     }
 
     /// Releases a list, which stays available for the next page.

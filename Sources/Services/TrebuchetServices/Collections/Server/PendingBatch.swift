@@ -1,16 +1,24 @@
 internal import Trebuchet
 internal import TrebuchetActors
+internal import Transports
 
 /// The commits that wait for one batch. Only the store's acknowledgement of a write makes them succeed.
 ///
 /// It is used in its collection's isolation only.
 final class PendingBatch {
-    typealias Continuation = CheckedContinuation<Result<Void, CollectionError>, Never>
+    /// A commit that waits in its task.
+    private final class Waiter {
+        let connection: CallerConnection?
+        var task: SuspendedTask?
+        var result: Result<Void, CollectionError> = .success(())
+
+        init(_ connection: CallerConnection?) { self.connection = connection }
+    }
 
     /// The maximum number of held responses, which are sent in one turn.
     private static let maximumGated = 1_024
 
-    private var waiters: [(continuation: Continuation, connection: CallerConnection?)] = []
+    private var waiters: [Waiter] = []
 
     /// The responses of commits that have returned, and their connections.
     private var gate: ResponseGate?
@@ -41,8 +49,14 @@ final class PendingBatch {
         return true
     }
 
-    func addWaiter(_ continuation: Continuation, of connection: CallerConnection?) {
-        waiters.append((continuation, connection))
+    /// Returns when the batch has ended.
+    func wait(
+        for connection: CallerConnection?, on tasks: TaskSuspender, isolation: isolated (any Actor)? = #isolation
+    ) async throws(CollectionError) {
+        let waiter = Waiter(connection)
+        waiters.append(waiter)
+        await tasks.suspend { waiter.task = $0 }
+        try waiter.result.get()
     }
 
     /// Completes all waiting commits: the store has the batch.
@@ -55,6 +69,9 @@ final class PendingBatch {
         let (ended, gate) = (waiters, gate)
         (waiters, gated, self.gate) = ([], [], nil)
         if case .failure(let error) = result { gate?.open(failing: error) } else { gate?.open(failing: nil) }
-        for waiter in ended { waiter.continuation.resume(returning: result) }
+        for waiter in ended {
+            waiter.result = result
+            waiter.task?.resume()
+        }
     }
 }

@@ -8,7 +8,7 @@ internal import TrebuchetWire
 ///     {"revision":7,"time":1700000000000,"secret":-42}
 ///     {"id":"a","fields":{"id":"a"},"created":3,"revision":7,"createdAt":0,"updatedAt":0}
 ///     "b"
-///     {"client":"0123456789abcdef","after":4,"outcomes":[{"number":5,"revision":7,"digest":99}]}
+///     {"client":"0123456789abcdef","after":4,"outcomes":[{"number":5,"revision":7,"hash":99}]}
 ///
 /// The first line is the last write. Then there are changed documents, ids of deleted documents, and recorded mutations of
 /// clients: outcomes after `after`, or all of them without it. A client without outcomes is evicted. Reading a line twice has

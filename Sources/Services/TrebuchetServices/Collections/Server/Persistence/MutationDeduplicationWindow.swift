@@ -24,7 +24,7 @@ struct MutationDeduplicationWindow: Sendable, Equatable {
             text.append(#","revision":"# as StaticString)
             text.append(decimal: Int64(revision))
             if let digest {
-                text.append(#","digest":"# as StaticString)
+                text.append(#","hash":"# as StaticString)
                 text.append(decimal: Int64(digest))
             }
             text.append(rest)
@@ -48,7 +48,7 @@ struct MutationDeduplicationWindow: Sendable, Equatable {
         guard let entry = entries.first(where: { $0.number == number }), let outcome = Self.outcome(entry) else {
             return MutationOutcome(number: number, revision: 0, error: .outdated)
         }
-        // Outcomes from before digests were stored have none.
+        // Outcomes of earlier versions have no digest, or one that is computed in another way, as the member `digest`.
         guard entry.digest.map({ $0 == mutation.digest }) ?? true else {
             return MutationOutcome(number: number, revision: 0, error: .numberReused)
         }
@@ -125,7 +125,7 @@ struct MutationDeduplicationWindow: Sendable, Equatable {
             case .integer(let revision)? = members["revision"]
         else { throw ValueError("an outcome requires the numbers number and revision") }
         var (digest, index): (UInt32?, Int?)
-        if case .integer(let number)? = members["digest"] { digest = UInt32(exactly: number) }
+        if case .integer(let number)? = members["hash"] { digest = UInt32(exactly: number) }
         if case .integer(let number)? = members["index"] { index = Int(number) }
         remember(
             Int(number), Int(revision), digest,
@@ -136,17 +136,11 @@ struct MutationDeduplicationWindow: Sendable, Equatable {
 
 /// The form of a window before the log.
 extension MutationDeduplicationWindow: Decodable {
-    private enum CodingKeys: CodingKey { case outcomes, digests }
+    private enum CodingKeys: CodingKey { case outcomes }
 
     init(from decoder: any Decoder) throws {
         let members = try decoder.container(keyedBy: CodingKeys.self)
-        let outcomes = try members.decode([MutationOutcome].self, forKey: .outcomes)
-        // Windows from before digests were stored have fewer.
-        let digests = try members.decodeIfPresent([UInt32].self, forKey: .digests) ?? []
-        for (index, outcome) in outcomes.enumerated() {
-            let place = index - outcomes.count + digests.count
-            remember(outcome, digest: place < 0 ? nil : digests[place])
-        }
+        for outcome in try members.decode([MutationOutcome].self, forKey: .outcomes) { remember(outcome, digest: nil) }
     }
 }
 
