@@ -1,4 +1,5 @@
 import Relays
+import Synchronization
 import TestSupport
 import Testing
 import Trebuchet
@@ -353,6 +354,21 @@ import TrebuchetTesting
         let code = try #require(mailbox.entries.first)
         _ = try await accounts.verifyMagicCode(
             email: "ada@b.c", code: " \(code.prefix(3)) \(code.suffix(3))\n", on: connection)
+    }
+
+    @Test("a call that ends a session returns when the session's connections begin no more calls")
+    func endApplies() async throws {
+        let accounts = try await Accounts(
+            store: MemoryStore(), mailer: ClosureMailer { _, _ in }, now: { 1_800_000_000_000 })
+        let (own, other) = (
+            CallerConnection(principal: nil, remoteAddress: nil), CallerConnection(principal: nil, remoteAddress: nil)
+        )
+        let applied = Mutex<[Bool]>([])
+        own.onAuthorizationChange({}, applied: { applied.withLock { $0.append(own.isRevoked) } })
+        let grant = try await accounts.signInAsGuest(on: own)
+        #expect(applied.withLock { $0 } == [])
+        try await accounts.signOut(grant.refreshToken, on: other)
+        #expect(applied.withLock { $0 } == [true])
     }
 
     @Test(

@@ -152,13 +152,21 @@ import Testing
         for (index, bytes) in [5_000, 4_000, 3_000, 50].enumerated() {
             places[index]?.transfer.recordProgress(UInt64(bytes))
         }
-        #expect(reserve(3, at: 11) == nil && cancelled.withLock { $0 } == [], "the rates are not known yet")
+        #expect(reserve(1, at: 11) == nil && cancelled.withLock { $0 } == [], "the rates are not known yet")
         #expect(reserve(1, at: 13) != nil && cancelled.withLock { $0 } == [1], "the slowest of the host")
         #expect(reserve(3, at: 13) != nil && cancelled.withLock { $0 } == [1, 3], "the slowest of all")
         #expect(files.count == 6, "replaced files count until they are closed")
         places[1] = nil
         places[3] = nil
         #expect(files.count == 4)
+        places = []
+        // All are new: a host with fewer files than another one takes the place of its slowest.
+        cancelled.withLock { $0 = [] }
+        for number in [1, 1, 2, 3] { #expect(reserve(number, at: 20) != nil) }
+        places[0]?.transfer.recordProgress(10)
+        #expect(reserve(4, at: 20) != nil && cancelled.withLock { $0 } == [1])
+        #expect(
+            reserve(5, at: 20) == nil && cancelled.withLock { $0 } == [1], "no host has more files than it would have")
         places = []
         #expect(files.count == 0)
     }

@@ -137,7 +137,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     }
 
     /// Whether sending the output takes long: the kernel copies it.
-    var hasLargeOutput: Bool { queue.count > 64 << 10 }
+    var hasLargeOutput: Bool { queue.count > 16 << 10 }
 
     /// The number of unsent output bytes, without those gathered in this turn.
     var waitingBytes: Int { queue.count + (tls?.unsentBytes ?? 0) + (extras?.deferredBytes ?? 0) }

@@ -46,8 +46,8 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     private nonisolated(unsafe) var thread = pthread_t()
 
     /// The time slice of a phase of a turn, in nanoseconds.
-    static let partOfTurn: UInt64 = 2_000_000
-    private static let maximumPerTurn: UInt64 = 16_000_000
+    static let partOfTurn: UInt64 = 1_000_000
+    private static let maximumPerTurn: UInt64 = 4_000_000
 
     /// Work from other threads and jobs of actors and tasks, each in order. The queues are separate, so that a flood of tasks
     /// does not delay calls from other reactors, of which each connection has few.
@@ -393,7 +393,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
             channels.insert(large[0], at: 0)
             channels += large[1...]
         }
-        var slice = TimeSlice(budget: Self.maximumPerTurn / 4, from: MonotonicClock.now, mostItems: 4)
+        var slice = TimeSlice(budget: Self.partOfTurn, from: MonotonicClock.now, mostItems: 4)
         var rest: [ByteChannel] = []
         var isUsedUp = false
         for channel in channels {

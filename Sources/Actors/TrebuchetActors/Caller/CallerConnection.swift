@@ -25,6 +25,7 @@ public final class CallerConnection: Sendable, Hashable {
         var principal: Principal?
         var revocation: Revocation?
         var authorizationChanged: (@Sendable () -> Void)?
+        var authorizationApplied: (@Sendable () async -> Void)?
         /// Closures that run after the principal changes.
         var principalObservers: [@Sendable () -> Void] = []
         /// Closures that run after the authorization is revoked.
@@ -104,7 +105,7 @@ public final class CallerConnection: Sendable, Hashable {
     }
 
     /// Revokes the authorization of the connection after the session of its client has ended. Calls and streams fail with
-    /// `unauthenticated` as soon as its reactor is notified. Running streams end with that error, and the client is notified.
+    /// `unauthenticated` as soon as its reactor is notified; ``authorizationApplied()`` waits for that. Running streams end with that error, and the client is notified.
     /// Setting `principal`, to a new principal or to nil, ends the revocation.
     ///
     /// Calls admitted before keep their identity, so `principal` is unchanged: no call loses its principal because the session
@@ -140,10 +141,17 @@ public final class CallerConnection: Sendable, Hashable {
 
     /// Registers the closure for changes of the authorization.
     ///
-    /// - Parameter changed: runs after a revocation starts or ends, on any thread.
-    package func onAuthorizationChange(_ changed: @escaping @Sendable () -> Void) {
-        state.withLock { $0.authorizationChanged = changed }
+    /// - Parameters:
+    ///   - changed: runs after a revocation starts or ends, on any thread.
+    ///   - applied: returns when earlier changes apply to all calls that have not begun.
+    package func onAuthorizationChange(
+        _ changed: @escaping @Sendable () -> Void, applied: @escaping @Sendable () async -> Void
+    ) {
+        state.withLock { ($0.authorizationChanged, $0.authorizationApplied) = (changed, applied) }
     }
+
+    /// Returns when a revocation applies: the connection begins no call any more that it refuses.
+    public func authorizationApplied() async { await state.withLock { $0.authorizationApplied }?() }
 
     /// A Boolean value that indicates whether the connection is open. It closes when it breaks or when its client stops
     /// answering pings.
@@ -188,7 +196,8 @@ public final class CallerConnection: Sendable, Hashable {
         let (handlers, ended, changed, observers) = state.withLock { state in
             state.isOpen = false
             defer {
-                (state.handlers, state.endStreams, state.authorizationChanged) = ([:], nil, nil)
+                (state.handlers, state.endStreams) = ([:], nil)
+                (state.authorizationChanged, state.authorizationApplied) = (nil, nil)
                 (state.principalObservers, state.revocationObservers) = ([], [])
             }
             return (

@@ -17,7 +17,7 @@ final class OpenFiles: Sendable {
         var quotaKeys: Set<AddressKey> { host.map { [$0, $0.network] } ?? [] }
 
         /// The mean rate in bytes per second.
-        func rate(at now: UInt64) -> Double { Double(body.acknowledgedBytes) / (Double(now &- start) / 1e9) }
+        func rate(at now: UInt64) -> Double { Double(body.acknowledgedBytes) / (Double(max(1, now &- start)) / 1e9) }
     }
 
     private struct State {
@@ -38,15 +38,27 @@ final class OpenFiles: Sendable {
             return transfer
         }
 
-        /// Removes the slowest transfer that is older than `grace`, of one host or network, or of all.
-        mutating func removeSlowest(of key: AddressKey?, at now: UInt64, grace: UInt64) -> BodyTransfer? {
+        /// Removes the slowest transfer that is older than `grace` and meets a condition.
+        mutating func removeSlowest(
+            at now: UInt64, grace: UInt64, where condition: (Transfer) -> Bool = { _ in true }
+        ) -> BodyTransfer? {
             guard replaced < OpenFiles.maximumReplaced else { return nil }
             let slowest = transfers.lazy
-                .filter { (key.map($0.value.quotaKeys.contains) ?? true) && now &- $0.value.start >= grace }
+                .filter { now &- $0.value.start >= grace && condition($0.value) }
                 .min { $0.value.rate(at: now) < $1.value.rate(at: now) }
             guard let slowest, let removed = remove(slowest.key) else { return nil }
             replaced += 1
             return removed.body
+        }
+
+        /// Removes the slowest transfer of the hosts with the most transfers, if they have more than `host` would have.
+        mutating func removeSlowest(insteadOf host: AddressKey?, at now: UInt64) -> BodyTransfer? {
+            guard let host, let most = quotaKeys.lazy.filter({ !$0.key.isNetwork }).map(\.value).max() else {
+                return nil
+            }
+            guard most > quotaKeys[host, default: 0] + 1 else { return nil }
+            let counts = quotaKeys
+            return removeSlowest(at: now, grace: 0) { $0.host.map { counts[$0] == most } ?? false }
         }
     }
 
@@ -66,7 +78,8 @@ final class OpenFiles: Sendable {
     var count: Int { state.withLock { $0.transfers.count + $0.replaced } }
 
     /// Reserves one more open file. At a limit it takes the place of the slowest reader, of the host, of its network or of all, whose connection
-    /// is then reset; nil if all are new. Loopback counts towards the total only.
+    /// is then reset. If all are new, it takes the place of a host with more files than its own; nil if there is none. Loopback counts
+    /// towards the total only.
     func reserveFile(for host: AddressKey?, at now: UInt64 = MonotonicClock.now) -> FileReservation? {
         let host = host.flatMap { $0.isLoopback ? nil : $0 }
         var slowest: BodyTransfer?
@@ -74,9 +87,10 @@ final class OpenFiles: Sendable {
             let body = BodyTransfer()
             let transfer = Transfer(host: host, body: body, start: now)
             if let full = transfer.quotaKeys.first(where: { isFull($0, state) }) {
-                slowest = state.removeSlowest(of: full, at: now, grace: grace)
+                slowest = state.removeSlowest(at: now, grace: grace) { $0.quotaKeys.contains(full) }
             } else if state.transfers.count >= most {
-                slowest = state.removeSlowest(of: nil, at: now, grace: grace)
+                slowest =
+                    state.removeSlowest(at: now, grace: grace) ?? state.removeSlowest(insteadOf: host, at: now)
             }
             guard state.transfers.count < most, !transfer.quotaKeys.contains(where: { isFull($0, state) }) else {
                 return nil

@@ -17,6 +17,9 @@ struct ScanSlice {
 
     private init(end: UInt64) { (start, self.end) = (MonotonicClock.now, end) }
 
+    /// A longer slice, for work that many callers wait for.
+    static var shared: ScanSlice { ScanSlice(nanoseconds: 4 * duration) }
+
     /// A slice without end.
     static var unlimited: ScanSlice { ScanSlice(end: .max) }
 

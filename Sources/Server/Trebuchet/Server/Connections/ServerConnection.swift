@@ -122,7 +122,12 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         guard let caller else { return }
         // Retained until the connection closes.
         caller.connection.endsStreams { self.endStreams(of: $0, $1) }
-        caller.connection.onAuthorizationChange { self.shard.reactor.run { self.authorizationDidChange() } }
+        let reactor = shard.reactor
+        caller.connection.onAuthorizationChange {
+            reactor.run { self.authorizationDidChange() }
+        } applied: {
+            if !reactor.isCurrent { await reactor.perform {} }
+        }
         if isUnderRules {
             // Executed later: a call of this connection may be the one that changes the principal.
             caller.connection.onPrincipalChange { self.shard.reactor.execute { self.endRefusedStreams() } }

@@ -109,7 +109,7 @@ extension Accounts {
             changes.count.replace(account, with: nil)
             try await write(changes, in: transaction)
             if let connection { connections.signOut(connection) }
-            for session in account.sessions { connections.endSession(session, because: end, at: now()) }
+            await connections.endSessions(account.sessions, because: end, at: now())
             return true
         }
     }

@@ -130,8 +130,8 @@ extension Accounts {
         try await remove(sessions, from: id, &changes, in: transaction)
         try await write(changes, in: transaction)
         if let connection { connections.signOut(connection) }
+        await connections.endSessions(sessions, because: end, at: now())
         for session in sessions {
-            connections.endSession(session, because: end, at: now())
             log.ended(session, of: id, connection == nil ? end.description : "its client has signed out")
         }
     }

@@ -227,7 +227,7 @@ extension Accounts {
         try await write(changes, in: transaction)
         let grant = try grant(account.user(id: id), token, on: connection, in: transaction)
         for (session, end) in ended {
-            connections.endSession(session, because: end, at: now())
+            await connections.endSessions([session], because: end, at: now())
             if end != .replaced { log.ended(session, of: id, end.description) }
         }
         return grant

@@ -87,15 +87,26 @@ final class SessionConnections: Sendable {
     /// Revokes the authorization of a session's connections, and of connections that would still be added.
     ///
     /// - Parameter time: the time of the end, in milliseconds.
-    func endSession(_ session: String, because end: SessionEndReason, at time: Int64 = 0) {
+    /// - Returns: the connections.
+    @discardableResult
+    func endSession(_ session: String, because end: SessionEndReason, at time: Int64 = 0) -> Set<CallerConnection> {
         state.withLock { state in
-            for connection in state.connections[session] ?? [] {
+            let connections = state.connections[session] ?? []
+            for connection in connections {
                 state.remove(connection)
                 // Within the lock, before the connection can be signed in again.
                 Self.revoke(connection, end)
             }
             state.raiseHorizon(to: state.ended.set(session, to: end, number: 0, at: time))
+            return connections
         }
+    }
+
+    /// Ends sessions, and returns when none of their connections begins a call any more.
+    func endSessions(_ sessions: [String], because end: SessionEndReason, at time: Int64) async {
+        var revoked: Set<CallerConnection> = []
+        for session in sessions { revoked.formUnion(endSession(session, because: end, at: time)) }
+        for connection in revoked { await connection.authorizationApplied() }
     }
 
     /// Changes the principal of a session's connections, unless a later change is known.

@@ -130,13 +130,13 @@ extension DocumentCollection {
         var work = FairTurns.Work(sharedBy: queries)
         if turns.mayBegin(work) {
             let (items, start) = (queries.unshownCount, MonotonicClock.now)
-            let isDone = queries.continueShowing()
+            let isDone = queries.continueShowing(.shared)
             let time = MonotonicClock.now - start
             if turns.chargeFirst(time, to: &work, items: items) { turns.charge(time, toAll: connections) }
             if isDone { return }
         }
         updating = Task { [work] in
-            let time = await takeTurns(work) { queries.continueShowing() }
+            let time = await takeTurns(work) { queries.continueShowing(.shared) }
             turns.charge(time, toAll: connections)
             updating = nil
             closeIfUnused()
