@@ -43,7 +43,8 @@ final class OpenFiles: Sendable {
             at now: UInt64, grace: UInt64, where condition: (Transfer) -> Bool = { _ in true }
         ) -> BodyTransfer? {
             guard replaced < OpenFiles.maximumReplaced else { return nil }
-            let slowest = transfers.lazy
+            let slowest =
+                transfers
                 .filter { now &- $0.value.start >= grace && condition($0.value) }
                 .min { $0.value.rate(at: now) < $1.value.rate(at: now) }
             guard let slowest, let removed = remove(slowest.key) else { return nil }
