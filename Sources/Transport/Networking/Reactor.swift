@@ -252,7 +252,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
                 let begun = MonotonicClock.now
                 beginPart(at: begun)
                 runQueuedTasks()
-                while !ready.isEmpty, lastClockReading &- begun < Self.partOfTurn {
+                while !ready.isEmpty, !hasManyJobs, lastClockReading &- begun < Self.partOfTurn {
                     count = epoll_wait(epoll, events, Int32(capacity), 0)
                     handle(UnsafeMutableBufferPointer(start: events, count: max(0, Int(count))))
                     runQueuedTasks()
@@ -266,6 +266,19 @@ public final class Reactor: EventLoop, @unchecked Sendable {
             beats += 1
             pulse.store(beats, ordering: .relaxed)
         }
+    }
+
+    /// Whether so many jobs wait that connections should begin few calls, which would be further jobs. Jobs run in order, so those of
+    /// a connection with one call wait for the jobs of all others.
+    package var hasManyJobs: Bool { jobs.count > 64 }
+
+    /// Creates the time slice of a connection in a turn, for its input or its calls from another reactor.
+    ///
+    /// - Parameters:
+    ///   - budget: the duration in nanoseconds while few jobs wait.
+    ///   - stride: the final stride of the connection's last slice.
+    package func connectionSlice(budget: UInt64, stride: Int) -> TimeSlice {
+        hasManyJobs ? TimeSlice(budget: budget / 16, stride: 1) : TimeSlice(budget: budget, stride: stride)
     }
 
     private func handle(_ events: UnsafeMutableBufferPointer<epoll_event>) {

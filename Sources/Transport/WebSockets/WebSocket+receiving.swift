@@ -70,7 +70,7 @@ extension WebSocket: ByteChannelDelegate, Resumable {
     /// rest. The caller calls `afterReading` at a suitable place.
     private func read(_ bytes: inout UnsafeMutableRawBufferPointer, _ handler: any WebSocketHandler) {
         isReading = true
-        var slice = TimeSlice(budget: Self.shareOfTurn, stride: stride)
+        var slice = reactor.connectionSlice(budget: Self.shareOfTurn, stride: stride)
         reading: while true {
             var size = 0
             switch nextEvent(&bytes) {

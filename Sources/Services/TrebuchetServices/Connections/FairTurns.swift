@@ -17,6 +17,8 @@ final class FairTurns: EndOfTurnTask, @unchecked Sendable {
     struct Work {
         /// The caller; nil for the server.
         private let connection: CallerConnection?
+        /// The network of its host.
+        private let network: CallerHost?
         /// The object of shared work, which belongs to no caller.
         private let shared: ObjectIdentifier?
         /// The place in the order of the caller's work; nil before the first slice.
@@ -24,13 +26,19 @@ final class FairTurns: EndOfTurnTask, @unchecked Sendable {
         /// True when the estimated time of its slice was counted.
         fileprivate var isEstimated = false
 
-        init(_ connection: CallerConnection?) { (self.connection, shared) = (connection, nil) }
+        init(_ connection: CallerConnection?) {
+            (self.connection, network, shared) = (connection, connection?.host?.network, nil)
+        }
 
         /// Work that callers wait for, whoever has caused it. It must not wait in the share of one of them.
-        init(sharedBy object: AnyObject) { (connection, shared) = (nil, ObjectIdentifier(object)) }
+        init(sharedBy object: AnyObject) { (connection, network, shared) = (nil, nil, ObjectIdentifier(object)) }
 
         fileprivate var caller: Queue.Caller {
-            if let shared { Queue.Caller(network: nil, member: .shared(shared)) } else { FairTurns.caller(connection) }
+            if let shared {
+                Queue.Caller(network: nil, member: .shared(shared))
+            } else {
+                FairTurns.caller(connection, network)
+            }
         }
     }
 
@@ -114,7 +122,9 @@ final class FairTurns: EndOfTurnTask, @unchecked Sendable {
     /// - Parameter connections: each as often as it has caused work; nil is the server.
     func charge(_ nanoseconds: UInt64, toAll connections: [CallerConnection?]) {
         let part = Int(nanoseconds) / max(1, connections.count)
-        for connection in connections { queue.charge(part, to: Self.caller(connection)) }
+        for connection in connections {
+            queue.charge(part, to: Self.caller(connection, connection?.host?.network))
+        }
     }
 
     /// Counts the time of a first slice that began at once, unless its items explain it.
@@ -128,11 +138,11 @@ final class FairTurns: EndOfTurnTask, @unchecked Sendable {
         return true
     }
 
-    private static func caller(_ connection: CallerConnection?) -> Queue.Caller {
+    private static func caller(_ connection: CallerConnection?, _ network: CallerHost?) -> Queue.Caller {
         let member = connection.map { connection in
             connection.principal.map { Queue.Member.principal(ByteText($0.id)) } ?? .connection(connection)
         }
-        return Queue.Caller(network: connection?.host?.network, member: member)
+        return Queue.Caller(network: network, member: member)
     }
 
     private func register() {

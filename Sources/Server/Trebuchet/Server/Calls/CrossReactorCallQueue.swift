@@ -88,7 +88,7 @@ final class CrossReactorCallQueue: Resumable, @unchecked Sendable {
     func resume() {
         var isLongStep = scheduled == .longStep
         scheduled = .none
-        var slice = TimeSlice(budget: Self.shareOfTurn, stride: stride)
+        var slice = reactor.connectionSlice(budget: Self.shareOfTurn, stride: stride)
         while hasWaiting, room > 0, isLongStep || !isNextLarge {
             isLongStep = false
             if let batch = begun ?? nextBatch() {
