@@ -268,18 +268,28 @@ public final class Reactor: EventLoop, @unchecked Sendable {
         }
     }
 
-    /// Whether so many jobs wait that connections should begin few calls, which would be further jobs. Jobs run in order, so those of
-    /// a connection with one call wait for the jobs of all others.
-    package var hasManyJobs: Bool { jobs.count > 64 }
+    /// The number of waiting jobs above which a connection begins one call in a turn that is another job. Jobs run in order, so those
+    /// of a connection with a single call wait for the jobs of all others.
+    private static let manyJobs = 64
+
+    /// The number of waiting jobs.
+    package var jobCount: Int { jobs.count }
+
+    private var hasManyJobs: Bool { jobs.count > Self.manyJobs }
 
     /// Creates the time slice of a connection in a turn, for its input or its calls from another reactor.
     ///
     /// - Parameters:
-    ///   - budget: the duration in nanoseconds while few jobs wait.
+    ///   - budget: the duration in nanoseconds.
     ///   - stride: the final stride of the connection's last slice.
     package func connectionSlice(budget: UInt64, stride: Int) -> TimeSlice {
-        hasManyJobs ? TimeSlice(budget: budget / 16, stride: 1) : TimeSlice(budget: budget, stride: stride)
+        TimeSlice(budget: budget, stride: hasManyJobs ? 1 : stride)
     }
+
+    /// Returns whether a connection has had its share of the jobs, at a clock reading of its slice.
+    ///
+    /// - Parameter count: the number of waiting jobs at the start of the slice.
+    package func hasAddedJob(to count: Int) -> Bool { hasManyJobs && jobs.count > count }
 
     private func handle(_ events: UnsafeMutableBufferPointer<epoll_event>) {
         recordActivity(.sockets)

@@ -71,6 +71,7 @@ extension WebSocket: ByteChannelDelegate, Resumable {
     private func read(_ bytes: inout UnsafeMutableRawBufferPointer, _ handler: any WebSocketHandler) {
         isReading = true
         var slice = reactor.connectionSlice(budget: Self.shareOfTurn, stride: stride)
+        let jobs = reactor.jobCount
         reading: while true {
             var size = 0
             switch nextEvent(&bytes) {
@@ -94,7 +95,7 @@ extension WebSocket: ByteChannelDelegate, Resumable {
                 perform(machine.received(violation))
                 break reading
             }
-            if slice.isCheckDue(bytes: size), isShareUsedUp(&slice, isMoreThere: !bytes.isEmpty) { break reading }
+            if slice.isCheckDue(bytes: size), isShareUsedUp(&slice, jobs, isMoreThere: !bytes.isEmpty) { break reading }
         }
     }
 
@@ -125,11 +126,11 @@ extension WebSocket: ByteChannelDelegate, Resumable {
 
     /// Returns whether the time slice is used up; then the connection is queued for a later turn.
     @inline(never)
-    private func isShareUsedUp(_ slice: inout TimeSlice, isMoreThere: Bool) -> Bool {
+    private func isShareUsedUp(_ slice: inout TimeSlice, _ jobs: Int, isMoreThere: Bool) -> Bool {
         guard isMoreThere else { return false }
         let isUsedUp = slice.isUsedUp(lastClockReading: &reactor.lastClockReading)
         stride = slice.stride
-        guard isUsedUp || slice.count >= Self.messagesPerTurn else { return false }
+        guard isUsedUp || slice.count >= Self.messagesPerTurn || reactor.hasAddedJob(to: jobs) else { return false }
         isQueued = true
         reactor.scheduleResume(self)
         return true

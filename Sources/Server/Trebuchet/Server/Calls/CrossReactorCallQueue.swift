@@ -89,13 +89,18 @@ final class CrossReactorCallQueue: Resumable, @unchecked Sendable {
         var isLongStep = scheduled == .longStep
         scheduled = .none
         var slice = reactor.connectionSlice(budget: Self.shareOfTurn, stride: stride)
+        let jobs = reactor.jobCount
         while hasWaiting, room > 0, isLongStep || !isNextLarge {
             isLongStep = false
             if let batch = begun ?? nextBatch() {
                 begun = batch.run(&slice, room: room) ? nil : batch
                 if begun != nil { break }
             }
-            if slice.isCheckDue(), slice.isUsedUp(lastClockReading: &reactor.lastClockReading) { break }
+            if slice.isCheckDue() {
+                if slice.isUsedUp(lastClockReading: &reactor.lastClockReading) || reactor.hasAddedJob(to: jobs) {
+                    break
+                }
+            }
         }
         stride = slice.stride
         scheduleResume()
