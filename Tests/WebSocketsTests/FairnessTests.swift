@@ -61,4 +61,50 @@ struct FairnessTests {
         let before = try #require(entries.firstIndex(of: -1))
         #expect(before < 300, "\(before) messages of the flood were handled first")
     }
+
+    /// Starts a job of 50 µs for each message of the flood. The other connection's message needs six jobs in sequence.
+    private final class JobHandler: WebSocketHandler, Sendable {
+        let log: Log
+        init(_ log: Log) { self.log = log }
+
+        func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode)
+        {
+            guard opcode == .binary else { return startJobs(6, socket) }
+            let (number, log) = (Int(message.loadUnaligned(as: UInt32.self)), log)
+            if number == 0 { log.gate.wait() }
+            Task(executorPreference: socket.reactor.tasks) {
+                let end = MonotonicClock.now + 50_000
+                while MonotonicClock.now < end {}
+                log.entries.withLock { $0.append(number) }
+                if number == 1999 { socket.reactor.execute { socket.send(text: "all") } }
+            }
+        }
+
+        private func startJobs(_ count: Int, _ socket: WebSocket) {
+            guard count > 0 else {
+                log.entries.withLock { $0.append(-1) }
+                return socket.send(text: "answer")
+            }
+            Task(executorPreference: socket.reactor.tasks) {
+                socket.reactor.run { self.startJobs(count - 1, socket) }
+            }
+        }
+    }
+
+    @Test("a flood of calls that are jobs leaves the jobs of other connections a short queue")
+    func jobs() throws {
+        let log = Log()
+        let server = try WebSocketServer(port: 0, reactors: .servers(count: 1)) { _ in .accept(JobHandler(log)) }
+        let flooder = try RawPeer.upgraded(port: server.address.port)
+        let other = try RawPeer.upgraded(port: server.address.port)
+        try flooder.send((0..<2000).flatMap { frame(2, withUnsafeBytes(of: UInt32($0)) { Array($0) }) })
+        try other.send(text("one call"))
+        log.gate.open()
+        #expect(try other.receiveFrame().payload == Array("answer".utf8))
+        #expect(try flooder.receiveFrame().payload == Array("all".utf8))
+        let entries = log.entries.withLock { $0 }
+        #expect(entries.filter { $0 >= 0 } == Array(0..<2000))
+        let before = try #require(entries.firstIndex(of: -1))
+        #expect(before < 900, "\(before) jobs of the flood ran first")
+    }
 }

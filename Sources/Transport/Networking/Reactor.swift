@@ -46,7 +46,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     private nonisolated(unsafe) var thread = pthread_t()
 
     /// The time slice of a phase of a turn, in nanoseconds.
-    static let partOfTurn: UInt64 = 1_000_000
+    static let partOfTurn: UInt64 = 2_000_000
     private static let maximumPerTurn: UInt64 = 4_000_000
 
     /// Work from other threads and jobs of actors and tasks, each in order. The queues are separate, so that a flood of tasks
@@ -268,9 +268,10 @@ public final class Reactor: EventLoop, @unchecked Sendable {
         }
     }
 
-    /// The number of waiting jobs above which a connection begins one call in a turn that is another job. Jobs run in order, so those
-    /// of a connection with a single call wait for the jobs of all others.
+    /// The number of waiting jobs above which a connection begins few calls in a turn that are further jobs. Jobs run in order, so
+    /// those of a connection with a single call wait for the jobs of all others.
     private static let manyJobs = 64
+    private static let jobsOfConnection = 4
 
     /// The number of waiting jobs.
     package var jobCount: Int { jobs.count }
@@ -286,10 +287,10 @@ public final class Reactor: EventLoop, @unchecked Sendable {
         TimeSlice(budget: budget, stride: hasManyJobs ? 1 : stride)
     }
 
-    /// Returns whether a connection has had its share of the jobs, at a clock reading of its slice.
+    /// Returns whether a connection has added its share of the jobs, at a clock reading of its slice.
     ///
     /// - Parameter count: the number of waiting jobs at the start of the slice.
-    package func hasAddedJob(to count: Int) -> Bool { hasManyJobs && jobs.count > count }
+    package func hasAddedJobs(to count: Int) -> Bool { hasManyJobs && jobs.count >= count + Self.jobsOfConnection }
 
     private func handle(_ events: UnsafeMutableBufferPointer<epoll_event>) {
         recordActivity(.sockets)

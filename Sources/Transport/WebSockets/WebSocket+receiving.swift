@@ -130,7 +130,7 @@ extension WebSocket: ByteChannelDelegate, Resumable {
         guard isMoreThere else { return false }
         let isUsedUp = slice.isUsedUp(lastClockReading: &reactor.lastClockReading)
         stride = slice.stride
-        guard isUsedUp || slice.count >= Self.messagesPerTurn || reactor.hasAddedJob(to: jobs) else { return false }
+        guard isUsedUp || slice.count >= Self.messagesPerTurn || reactor.hasAddedJobs(to: jobs) else { return false }
         isQueued = true
         reactor.scheduleResume(self)
         return true

@@ -97,7 +97,7 @@ final class CrossReactorCallQueue: Resumable, @unchecked Sendable {
                 if begun != nil { break }
             }
             if slice.isCheckDue() {
-                if slice.isUsedUp(lastClockReading: &reactor.lastClockReading) || reactor.hasAddedJob(to: jobs) {
+                if slice.isUsedUp(lastClockReading: &reactor.lastClockReading) || reactor.hasAddedJobs(to: jobs) {
                     break
                 }
             }
