@@ -42,23 +42,25 @@ struct FairnessTests {
         }
     }
 
-    @Test("a flood gets its share of a turn, then other connections run; all of it is handled, in order")
-    func share() throws {
-        let log = Log()
-        let server = try WebSocketServer(port: 0, reactors: .servers(count: 1)) { _ in .accept(SlowHandler(log)) }
+    /// Sends 2,000 messages over one connection and one over another, and returns how many of the flood came before that one.
+    private func flood(_ log: Log, _ handler: any WebSocketHandler & Sendable) throws -> Int {
+        let server = try WebSocketServer(port: 0, reactors: .servers(count: 1)) { _ in .accept(handler) }
         let flooder = try RawPeer.upgraded(port: server.address.port)
         let other = try RawPeer.upgraded(port: server.address.port)
-        let flood = (0..<2000).flatMap { number in
-            frame(2, withUnsafeBytes(of: UInt32(number)) { Array($0) })
-        }
-        try flooder.send(flood)
+        try flooder.send((0..<2000).flatMap { frame(2, withUnsafeBytes(of: UInt32($0)) { Array($0) }) })
         try other.send(text("one call"))
         log.gate.open()
         #expect(try other.receiveFrame().payload == Array("answer".utf8))
         #expect(try flooder.receiveFrame().payload == Array("all".utf8))
         let entries = log.entries.withLock { $0 }
         #expect(entries.filter { $0 >= 0 } == Array(0..<2000))
-        let before = try #require(entries.firstIndex(of: -1))
+        return try #require(entries.firstIndex(of: -1))
+    }
+
+    @Test("a flood gets its share of a turn, then other connections run; all of it is handled, in order")
+    func share() throws {
+        let log = Log()
+        let before = try flood(log, SlowHandler(log))
         #expect(before < 300, "\(before) messages of the flood were handled first")
     }
 
@@ -94,17 +96,7 @@ struct FairnessTests {
     @Test("a flood of calls that are jobs leaves the jobs of other connections a short queue")
     func jobs() throws {
         let log = Log()
-        let server = try WebSocketServer(port: 0, reactors: .servers(count: 1)) { _ in .accept(JobHandler(log)) }
-        let flooder = try RawPeer.upgraded(port: server.address.port)
-        let other = try RawPeer.upgraded(port: server.address.port)
-        try flooder.send((0..<2000).flatMap { frame(2, withUnsafeBytes(of: UInt32($0)) { Array($0) }) })
-        try other.send(text("one call"))
-        log.gate.open()
-        #expect(try other.receiveFrame().payload == Array("answer".utf8))
-        #expect(try flooder.receiveFrame().payload == Array("all".utf8))
-        let entries = log.entries.withLock { $0 }
-        #expect(entries.filter { $0 >= 0 } == Array(0..<2000))
-        let before = try #require(entries.firstIndex(of: -1))
+        let before = try flood(log, JobHandler(log))
         #expect(before < 900, "\(before) jobs of the flood ran first")
     }
 }

@@ -19,7 +19,7 @@ package struct StableDigest {
         combine(word: last)
     }
 
-    /// Each bit of the word has an effect on all bits of the value.
+    /// Mixes a word into the value. This is no protection against chosen words.
     private mutating func combine(word: UInt64) {
         value = (value ^ word) &* 0x9E37_79B9_7F4A_7C15
         value ^= value >> 32

@@ -120,7 +120,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     }
 
     package var isSecure: Bool { tls != nil }
-    /// Whether the TLS session was resumed.
+    /// Indicates whether the TLS session was resumed.
     package var isResumed: Bool { tls?.isResumed ?? false }
 
     /// The subject of the peer's certificate, as `CN=ada, O=Example`.
@@ -136,7 +136,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         waitingBytes + (isCorked ? reactor.output.pointee.count + reactor.borrowed.pointee.count : 0)
     }
 
-    /// Whether sending the output takes long: the kernel copies it.
+    /// Indicates whether sending the output takes long, because the kernel copies it.
     var hasLargeOutput: Bool { queue.count > 16 << 10 }
 
     /// The number of unsent output bytes, without those gathered in this turn.

@@ -99,8 +99,8 @@ extension WebSocket: ByteChannelDelegate, Resumable {
         }
     }
 
-    /// Delivers a compressed or large message. One that is large, also when decompressed, waits for a long step: decoding it may
-    /// take milliseconds, and many peers could fill a turn with one each. Returns false then, and after a violation.
+    /// Delivers a compressed or large message. A message that is large, also after decompression, waits for a long step: its decoding
+    /// may take milliseconds, and many peers could fill a turn with one each. Returns false then, and after a violation.
     @inline(never)
     private func deliverComplete(_ handler: any WebSocketHandler) -> Bool {
         let isLong = longStep == .current

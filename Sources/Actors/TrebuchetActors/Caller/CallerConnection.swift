@@ -105,8 +105,8 @@ public final class CallerConnection: Sendable, Hashable {
     }
 
     /// Revokes the authorization of the connection after the session of its client has ended. Calls and streams fail with
-    /// `unauthenticated` as soon as its reactor is notified; ``authorizationApplied()`` waits for that. Running streams end with that error, and the client is notified.
-    /// Setting `principal`, to a new principal or to nil, ends the revocation.
+    /// `unauthenticated` as soon as its reactor is notified; ``authorizationApplied()`` waits for that. Running streams end with that
+    /// error, and the client is notified. Setting `principal`, to a new principal or to nil, ends the revocation.
     ///
     /// Calls admitted before keep their identity, so `principal` is unchanged: no call loses its principal because the session
     /// ends while it runs.
@@ -150,7 +150,8 @@ public final class CallerConnection: Sendable, Hashable {
         state.withLock { ($0.authorizationChanged, $0.authorizationApplied) = (changed, applied) }
     }
 
-    /// Returns when a revocation applies: the connection begins no call any more that it refuses.
+    /// Returns when the connection's reactor applies a revocation: it begins no further calls that the revocation refuses. Returns
+    /// immediately for a closed connection. May be called from any isolation.
     public func authorizationApplied() async { await state.withLock { $0.authorizationApplied }?() }
 
     /// A Boolean value that indicates whether the connection is open. It closes when it breaks or when its client stops

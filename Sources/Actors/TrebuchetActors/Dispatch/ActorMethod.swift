@@ -19,12 +19,12 @@ package final class ActorMethod: Sendable {
     package let row: Int
     package let arguments: Int
     package let generics: Int
-    /// Whether responses are recorded for clients that request it.
+    /// Indicates whether responses are recorded for clients that request it.
     package let isIdempotent: Bool
-    /// Whether calls may not take the fast path at once: the method is idempotent, or a server of the process has a rate for methods
-    /// with its name. Never false again.
+    /// Indicates whether calls are checked before they may take the fast path: the method is idempotent, or a server of the process
+    /// has a rate for methods with its name. It never becomes false again.
     package let isChecked: Atomic<Bool>
-    /// Whether the arguments are hidden from the inspector.
+    /// Indicates whether the arguments are hidden from the inspector.
     package let isRedacted: Bool
     /// The function of a synchronous method, which may run in place; nil for others.
     let body: Body?

@@ -29,7 +29,7 @@ package class ActorType: @unchecked Sendable {
     private final let methods: [ActorMethod]
     private final let methodsByName: ByteKeyTable<Unmanaged<ActorMethod>>
     final let streamNames: [String]
-    /// Whether actors of the type read their observers.
+    /// Indicates whether actors of the type read their observers.
     package final let isGated: Bool
 
     init(_ type: any DistributedActor.Type, methods: [ActorMethod], streamNames: [String]) {
@@ -69,7 +69,7 @@ package class ActorType: @unchecked Sendable {
     }
 
     private let isHidden = Atomic<Bool>(false)
-    /// Whether the inspector may show states of its actors and arguments of their calls.
+    /// Indicates whether the inspector may show states of its actors and arguments of their calls.
     package final var isInspectable: Bool { !isHidden.load(ordering: .relaxed) }
     /// Hides the actors of this type from the inspector, permanently and for all servers of the process.
     package final func hide() { isHidden.store(true, ordering: .relaxed) }

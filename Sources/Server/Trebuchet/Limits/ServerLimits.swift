@@ -176,6 +176,6 @@ public struct ServerLimits: Sendable {
 
     var hasRates: Bool { hasRatesOfCallers || !callsPerMethod.isEmpty }
 
-    /// Whether there are rates that all calls count for.
+    /// Indicates whether there are rates that all calls count for.
     var hasRatesOfCallers: Bool { callsPerConnectionRate != nil || callsPerPrincipalRate != nil }
 }

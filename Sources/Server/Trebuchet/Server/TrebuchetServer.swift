@@ -174,7 +174,7 @@ public final class TrebuchetServer: Sendable {
     /// error. Each of them first tries to load again, and so does the server, until loading succeeds. The actor belongs to this
     /// server: each node of a cluster has a separate actor of the name, whichever slots it owns.
     ///
-    /// - Parameter inspectable: Whether the inspector shows the actor's states and the arguments of its calls. False hides them for
+    /// - Parameter inspectable: Indicates whether the inspector shows the actor's states and the arguments of its calls. False hides them for
     ///   all actors of its type in the process.
     public func expose<A: DistributedActor>(_ actor: A, as name: String, inspectable: Bool = true) async
     where A.ActorSystem == TrebuchetActorSystem {

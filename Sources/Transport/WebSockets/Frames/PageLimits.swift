@@ -10,9 +10,8 @@ public struct PageLimits: Sendable {
     /// The number of bytes that a peer must accept in each `transferInterval`, unless the response has fewer left. Default 16 KiB.
     public var minimumBytesPerInterval = 16 << 10
     /// The maximum number of files that are open for sending. A further request replaces the slowest of them, whose connection is
-    /// reset; if all are younger than a tenth of `transferInterval`, it replaces one of the host with the most, or gets 503
-    /// if no host has more. Files of at most 60 KiB are read at once and do not
-    /// count. Default 512.
+    /// reset. If all are younger than a tenth of `transferInterval`, the request replaces a file of the host with the most files. It
+    /// gets 503 if no host has more files than its own. Files of at most 60 KiB are read at once and do not count. Default 512.
     public var openFiles = 512
     /// The maximum number of open files for one host, an IPv4 address or an IPv6 /64 network. Loopback addresses do not count.
     /// Default 64.

@@ -106,7 +106,10 @@ final class SessionConnections: Sendable {
     func endSessions(_ sessions: [String], because end: SessionEndReason, at time: Int64) async {
         var revoked: Set<CallerConnection> = []
         for session in sessions { revoked.formUnion(endSession(session, because: end, at: time)) }
-        for connection in revoked { await connection.authorizationApplied() }
+        // At once: the account's turn lasts as long as one busy reactor, however many connections its sessions have.
+        await withTaskGroup(of: Void.self) { group in
+            for connection in revoked { group.addTask { await connection.authorizationApplied() } }
+        }
     }
 
     /// Changes the principal of a session's connections, unless a later change is known.
