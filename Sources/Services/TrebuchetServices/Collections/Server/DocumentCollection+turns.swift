@@ -98,17 +98,13 @@ extension DocumentCollection {
 
     // MARK: Results
 
-    /// Removes expired documents in a later time slice.
+    /// Removes expired documents in later time slices. One task does that, however often this is called.
     func expireLater() {
-        guard !isExpiring else { return }
-        isExpiring = true
-        Task {
-            await takeTurns(of: nil) {
-                isExpiring = false
-                expire()
-                return true
-            }
-            isExpiring = false
+        guard expiring == nil else { return }
+        expiring = Task {
+            await takeTurns(of: nil) { !expirePart() }
+            expiring = nil
+            watchForExpiry()
         }
     }
 

@@ -219,14 +219,18 @@ extension DocumentCollection {
     /// The size of a batch in bytes above which it is encoded outside the reactor.
     private static let maximumEncodedBytes = 256 << 10
 
-    /// Removes expired documents, a part in each turn.
+    /// Removes expired documents: some now, the others in later time slices.
     func expire() {
+        if expirePart() { expireLater() } else { watchForExpiry() }
+    }
+
+    /// Removes at most `expiredAtOnce` expired documents, and returns true when there are more.
+    func expirePart() -> Bool {
         let isMore = table.expire(at: host.clock.now(), limit: Self.expiredAtOnce)
         applyExpired()
         countDocuments()
         startWriting()
-        guard isMore else { return watchForExpiry() }
-        expireLater()
+        return isMore
     }
 
     /// Removes expired documents from results, independent of the store.

@@ -34,8 +34,8 @@ distributed actor DocumentCollection: ServiceActor {
     var next = PendingBatch()
     var current: PendingBatch?
     var isWriting = false
-    /// True while a task removes expired documents, because a turn was not enough.
-    var isExpiring = false
+    /// The task that removes expired documents, while a turn was not enough.
+    var expiring: Task<Void, Never>?
     /// The task that updates results, while a turn was not enough.
     var updating: Task<Void, Never>?
     /// The task that writes a snapshot of the log.
