@@ -66,6 +66,7 @@ let package = Package(
         .library(name: "SharedState", targets: ["SharedState"]),
         .library(name: "StateMachines", targets: ["StateMachines"]),
         .library(name: "TrebuchetServices", targets: ["TrebuchetServices"]),
+        .library(name: "TrebuchetServicesModel", targets: ["TrebuchetServicesModel"]),
         .library(name: "TrebuchetTelemetry", targets: ["TrebuchetTelemetry"]),
         .library(name: "TrebuchetStore", targets: ["TrebuchetStore"]),
         .library(name: "TrebuchetCluster", targets: ["TrebuchetCluster"]),
@@ -130,6 +131,10 @@ let package = Package(
         library(
             "TrebuchetClient", in: "Client",
             ["TrebuchetActors", "Bytes", "Platform", "Transports", "Relays", "TrebuchetWire"]),
+        // Keys, values, errors and limits of the services.
+        library(
+            "TrebuchetServicesModel", in: "Services",
+            ["TrebuchetActors", "TrebuchetWire", "Deltas", "Bytes", "Platform"]),
         // Layer 5: servers and socket transports; a transport over Foundation for systems without `Networking`.
         library("TrebuchetURLSession", in: "Client", ["TrebuchetClient", "Transports"]),
         library(
@@ -158,8 +163,8 @@ let package = Package(
         library(
             "TrebuchetServices", in: "Services",
             [
-                "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Transports", "SharedState",
-                "Relays", "Transfers", "TrebuchetWire", "Bytes", "Platform", "CEpoll",
+                "TrebuchetServicesModel", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster",
+                "Transports", "SharedState", "Relays", "Transfers", "TrebuchetWire", "Bytes", "Platform", "CEpoll",
             ]),
         // Beside the layers: support for tests and previews of apps.
         library(
@@ -230,9 +235,8 @@ let package = Package(
         test(
             "ServicesNodesTests",
             [
-                "TrebuchetServices", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster",
-                "Transports",
-                "SharedState", "Platform", "TestSupport", "NodeSupport",
+                "TrebuchetServices", "TrebuchetServicesModel", "Trebuchet", "TrebuchetActors", "TrebuchetClient",
+                "TrebuchetCluster", "Transports", "SharedState", "Platform", "TestSupport", "NodeSupport",
             ]),
         test("RelaysTests", ["Relays", "Platform", "TestSupport"]),
         test("QStreamTests", ["QStream", "Relays", "Platform", "TestSupport"]),
@@ -308,8 +312,8 @@ let package = Package(
         test(
             "TrebuchetServicesTests",
             [
-                "TrebuchetServices", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports",
-                "TrebuchetTesting", "SharedState", "Networking", "TrebuchetWire",
+                "TrebuchetServices", "TrebuchetServicesModel", "Trebuchet", "TrebuchetActors", "TrebuchetClient",
+                "Transports", "TrebuchetTesting", "SharedState", "Networking", "TrebuchetWire",
                 "Deltas", "Bytes", "Relays", "DocumentedDefaults", "COpenSSL", "WebSockets", "TestSupport",
                 "Platform",
             ]),

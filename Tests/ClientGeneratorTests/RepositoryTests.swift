@@ -6,7 +6,7 @@ import Testing
 @Suite struct RepositoryTests {
     /// Folders that are generated separately: their actors have equal names.
     static let folders = [
-        "Benchmarks", "Sources/Tools/TrebuchetCLI/Demo", "Sources/Services/TrebuchetServices",
+        "Benchmarks", "Sources/Tools/TrebuchetCLI/Demo", "Sources/Services",
         "Tests/DocumentationSnippetTests", "Tests/Fixtures/Interop",
         "Tests/Fixtures/Interop2",
         "Tests/StreamingTests", "Tests/TrebuchetTests", "Tests/TrebuchetServicesTests", "Tests/TrebuchetCLITests",

@@ -77,7 +77,7 @@ import TrebuchetServices
         let paragraph = try #require(paragraphs.last { $0.hasSuffix("are never sent.") })
         let unsent = paragraph.matches(of: /`(\w+)`/).map { String($0.1) }
         let source = Self.page.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent("Sources/Services/TrebuchetServices/\(folder)/\(name).swift")
+            .appendingPathComponent("Sources/Services/TrebuchetServicesModel/\(folder)/\(name).swift")
         let cases = try String(contentsOf: source, encoding: .utf8).matches(of: /\n    case (\w+)/).map { String($0.1) }
         #expect(cases.count > 5)
         #expect((shown + unsent).sorted() == cases.sorted(), "\(name)")

@@ -8,6 +8,7 @@ import Trebuchet
 import TrebuchetCluster
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 /// Collections on several nodes in one process, with a coordination store in memory.
 @MainActor @Suite(.timeLimit(.minutes(5))) struct CollectionNodesTests {

@@ -4,7 +4,7 @@ enum DocumentationRules {
     static let modules: Set<String> = [
         "Deltas", "IdentifiedArrays", "Loading", "QStream", "Relays", "SharedState", "StateMachines", "Transports",
         "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "TrebuchetRedis", "TrebuchetServices",
-        "TrebuchetStore", "TrebuchetTesting",
+        "TrebuchetServicesModel", "TrebuchetStore", "TrebuchetTesting",
         "TrebuchetURLSession", "WebSockets",
     ]
 

@@ -13,7 +13,7 @@ enum LayerRules {
         "Relays": 1, "Transports": 1, "TrebuchetWire": 1, "TrebuchetCluster": 1,
         "Networking": 2, "Deltas": 2, "QStream": 2, "Loading": 2, "StateMachines": 2, "SharedState": 2,
         "WebSockets": 3, "Transfers": 3, "TrebuchetActors": 3,
-        "TrebuchetClient": 4,
+        "TrebuchetClient": 4, "TrebuchetServicesModel": 4,
         "Trebuchet": 5, "TrebuchetURLSession": 5,
         "TrebuchetStore": 6, "TrebuchetRedis": 6, "TrebuchetServices": 6, "TrebuchetTelemetry": 6,
         "TrebuchetTesting": 6,

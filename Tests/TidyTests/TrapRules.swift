@@ -13,7 +13,7 @@ enum TrapRules {
         "Bytes", "Platform", "Transports", "Relays", "IdentifiedArrays", "Networking", "WebSockets", "TrebuchetWire",
         "Deltas",
         "TrebuchetActors", "TrebuchetClient", "Trebuchet", "TrebuchetServices", "TrebuchetCluster", "TrebuchetRedis",
-        "TrebuchetStore", "Transfers", "TrebuchetTelemetry", "TrebuchetURLSession",
+        "TrebuchetServicesModel", "TrebuchetStore", "Transfers", "TrebuchetTelemetry", "TrebuchetURLSession",
     ]
 
     static let groups = [
@@ -40,7 +40,8 @@ enum TrapRules {
             files: [
                 "Base/Platform/DetachedThread.swift": 1, "State/Relays/EventQueue.swift": 1,
                 "Server/Trebuchet/Inspector/InspectorEndpoint.swift": 1,
-                "Server/Trebuchet/Limits/RateLimit.swift": 1, "Server/Trebuchet/Server/TrebuchetServer+pages.swift": 1,
+                "Actors/TrebuchetActors/Calls/RateLimit.swift": 1,
+                "Server/Trebuchet/Server/TrebuchetServer+pages.swift": 1,
                 "Server/Trebuchet/Server/TrebuchetServer+rules.swift": 1,
                 "Server/Trebuchet/Server/TrebuchetServer.swift": 1,
                 "Actors/TrebuchetActors/Observability/Metric.swift": 1,

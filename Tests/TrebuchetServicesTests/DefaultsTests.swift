@@ -7,15 +7,15 @@ struct DefaultsTests {
     @Test("defaults match their comments")
     func documented() throws {
         let authLimits = try DocumentedDefaults(
-            of: AuthLimits(), in: "Services/TrebuchetServices/Auth/Accounts/AuthLimits.swift")
+            of: AuthLimits(), in: "Services/TrebuchetServicesModel/Auth/AuthLimits.swift")
         #expect(authLimits.wrong == [])
         #expect(authLimits.compared.count >= 12)
         let roomLimits = try DocumentedDefaults(
-            of: RoomLimits(), in: "Services/TrebuchetServices/Rooms/RoomLimits.swift")
+            of: RoomLimits(), in: "Services/TrebuchetServicesModel/Rooms/RoomLimits.swift")
         #expect(roomLimits.wrong == [])
         #expect(roomLimits.compared.count >= 12)
         let collectionLimits = try DocumentedDefaults(
-            of: CollectionLimits(), in: "Services/TrebuchetServices/Collections/CollectionLimits.swift")
+            of: CollectionLimits(), in: "Services/TrebuchetServicesModel/Collections/CollectionLimits.swift")
         #expect(collectionLimits.wrong == [])
         #expect(collectionLimits.compared.count >= 8)
     }

@@ -3,6 +3,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 @Suite(.timeLimit(.minutes(5))) struct FairTurnsTests {
     private typealias Queue = FairQueue<Int, String, String>

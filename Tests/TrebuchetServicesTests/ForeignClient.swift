@@ -4,6 +4,7 @@ import TrebuchetWire
 import WebSockets
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 /// A client that uses the protocol without the package's types: it sends text, and receives messages in order.
 final class ForeignClient: Sendable {

@@ -2,6 +2,7 @@ import Testing
 import TrebuchetWire
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 @Suite("JSON values that are stored as text") struct StoredJSONTests {
     private func stored(_ text: String) throws -> StoredJSON { try StoredJSON(json: Array(text.utf8)) }

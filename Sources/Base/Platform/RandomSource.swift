@@ -12,3 +12,14 @@ package struct RandomSource: RandomNumberGenerator {
         return mixed ^ (mixed >> 31)
     }
 }
+
+/// Makes unguessable identifiers: 128 random bits from the system, as 26 letters and digits.
+package enum RandomToken {
+    package static func make() -> String {
+        var random = SystemRandomNumberGenerator()
+        return (0..<2).map { _ in
+            let digits = String(random.next() as UInt64, radix: 36)
+            return String(repeating: "0", count: 13 - digits.count) + digits
+        }.joined()
+    }
+}

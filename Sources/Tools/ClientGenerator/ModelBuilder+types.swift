@@ -255,8 +255,8 @@ extension ModelBuilder {
     // MARK: Known types
 
     static let systemModules: Set<String> = [
-        "Swift", "Foundation", "FoundationEssentials", "CoreFoundation", "Trebuchet", "TrebuchetServices", "Deltas",
-        "SharedState",
+        "Swift", "Foundation", "FoundationEssentials", "CoreFoundation", "Trebuchet", "TrebuchetServices",
+        "TrebuchetServicesModel", "Deltas", "SharedState",
     ]
 
     private func builtInType(_ component: Component, _ scope: Scope) -> WireType? {

@@ -3,6 +3,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 @Suite struct ClientMutationLogTests {
     private static let mutation = DocumentMutation(number: 1, command: .add("a"))

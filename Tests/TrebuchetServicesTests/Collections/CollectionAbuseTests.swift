@@ -6,6 +6,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 @MainActor @Suite(.timeLimit(.minutes(5))) struct CollectionAbuseTests {
     private static let secret = "0123456789abcdef"

@@ -1,4 +1,5 @@
 import Foundation
+import Platform
 import SharedState
 import TestSupport
 import Testing
@@ -6,6 +7,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 /// The attribution of writes, at a server with accounts.
 @MainActor @Suite(.timeLimit(.minutes(5))) struct CollectionAccountTests {

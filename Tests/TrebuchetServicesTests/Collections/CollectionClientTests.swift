@@ -5,6 +5,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 /// The notifications of a client about its writes and about those of others.
 @MainActor @Suite("Clients of collections", .timeLimit(.minutes(5))) struct CollectionClientTests {

@@ -5,6 +5,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 @Suite("Memory of collections", .timeLimit(.minutes(5))) struct CollectionMemoryTests {
     private static let client = "0123456789abcdef"

@@ -6,6 +6,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 /// An actor type with methods that no collection has.
 @Trebuchet distributed actor UnrelatedClient {

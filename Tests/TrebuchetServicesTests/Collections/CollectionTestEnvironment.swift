@@ -4,6 +4,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 struct Todo: Codable, Identifiable, Equatable, Sendable {
     var id: String

@@ -5,6 +5,7 @@ import TrebuchetTesting
 import TrebuchetWire
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 @Suite("Commands of collections") struct DocumentCommandTests {
     private func json(_ text: String) throws -> JSONValue { try JSONValue(json: Array(text.utf8)) }

@@ -3,6 +3,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 @Suite struct DocumentTableTests {
     private static let client = "0123456789abcdef"

@@ -6,6 +6,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 /// Two clients edit one collection over links that are cut, stalled, delayed and split, as determined by a seed.
 @MainActor @Suite(.timeLimit(.minutes(5))) struct FaultyCollectionTests {

@@ -2,6 +2,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 /// Writes to documents that their writer may not read.
 @Suite struct HiddenDocumentTests {

@@ -2,6 +2,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 /// Collections in the former format, with one value for each document, before logs.
 @Suite(.timeLimit(.minutes(5))) struct LegacyStoredCollectionTests {

@@ -5,6 +5,7 @@ import Trebuchet
 import TrebuchetWire
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 @Suite struct MutationDeduplicationWindowTests {
     private static let client = "0123456789abcdef"

@@ -6,6 +6,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 /// The data that an app shows before, and without, a connection.
 @MainActor @Suite(.timeLimit(.minutes(5))) struct OfflineCollectionTests {

@@ -3,6 +3,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 /// A collection and its store without clients: a table and its persistence.
 struct RetainedLog {

@@ -4,6 +4,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 @Suite("Collections in a store", .timeLimit(.minutes(5)))
 struct StoredCollectionTests {

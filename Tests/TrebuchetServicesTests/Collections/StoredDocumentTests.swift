@@ -4,6 +4,7 @@ import Testing
 import TrebuchetWire
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 @Suite("Documents as stored text") struct StoredDocumentTests {
     private static let texts = ["", "a", "é", "e\u{301}", "日本", "\n", "\"\\", "a/b", "\u{1}", "x\u{10FFFF}", "null"]

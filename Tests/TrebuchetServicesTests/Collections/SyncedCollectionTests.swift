@@ -5,6 +5,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 @MainActor @Suite(.timeLimit(.minutes(5))) struct SyncedCollectionTests {
     @Test("documents created, changed and deleted by one client are seen by the other")

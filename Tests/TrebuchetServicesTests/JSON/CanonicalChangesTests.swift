@@ -4,6 +4,7 @@ import Testing
 import TrebuchetWire
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 @Suite("Changes of objects as text") struct CanonicalChangesTests {
     private static let names = ["", "a", "b", "ab", "\"", "\\", "é", "z"]

@@ -4,6 +4,7 @@ import Testing
 import TrebuchetWire
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 @Suite("Edge cases of JSON") struct JSONBoundsTests {
     @Test(

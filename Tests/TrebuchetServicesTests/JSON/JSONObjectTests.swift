@@ -4,6 +4,7 @@ import Testing
 import TrebuchetWire
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 @Suite("Objects as text") struct JSONObjectTests {
     private static let names = [

@@ -3,6 +3,7 @@ import Testing
 import TrebuchetWire
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 @Suite struct JSONValueTests {
     private func json(_ text: String) throws -> JSONValue {

@@ -3,6 +3,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 /// The cost of presences.
 @Suite(.timeLimit(.minutes(5))) struct RoomPresenceBoundsTests {

@@ -4,6 +4,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 struct ChatPresence: Codable, Sendable, Equatable {
     var name: String

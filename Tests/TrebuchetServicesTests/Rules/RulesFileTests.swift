@@ -2,6 +2,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 @Suite struct RulesFileTests {
     private static let ada = Principal(id: "ada", roles: ["user"])

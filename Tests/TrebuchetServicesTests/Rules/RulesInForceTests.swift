@@ -6,6 +6,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 /// Rules at a server, as clients experience them.
 @MainActor @Suite(.timeLimit(.minutes(5))) struct RulesInForceTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 @Suite struct EventHistoryTests {
     private func history(_ count: Int, maximum: Int = 4) -> EventHistory {

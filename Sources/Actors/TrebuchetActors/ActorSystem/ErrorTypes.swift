@@ -11,7 +11,7 @@ package final class ErrorTypes: Sendable {
     package init(registration: String = "client.register") { self.registration = registration }
 
     package func register(_ type: any (Error & Decodable).Type) {
-        registered.withLock { $0[String(reflecting: type)] = type }
+        registered.withLock { $0[ErrorNames.name(of: type)] = type }
     }
 
     /// Returns the error as the actor threw it if its type is known here; otherwise `error` itself.
@@ -30,7 +30,7 @@ package final class ErrorTypes: Sendable {
         for type in actor.declaredErrors {
             guard let type = type as? any (Error & Decodable).Type else { continue }
             register(type)
-            if String(reflecting: type) == name { return type }
+            if ErrorNames.name(of: type) == name { return type }
         }
         return nil
     }
@@ -42,4 +42,18 @@ package final class ErrorTypes: Sendable {
 
 extension TrebuchetActor {
     fileprivate static var declaredErrors: [any Error.Type] { dispatch.methods.compactMap(\.errorType) }
+}
+
+/// An error whose type name on the wire does not depend on its module.
+package protocol NamedError: Error {
+    /// The type name on the wire, such as `Bank.AccountError`.
+    static var wireName: String { get }
+}
+
+/// The type names of errors on the wire and in logs.
+enum ErrorNames {
+    /// Returns the fixed name of a type, else its qualified name in the program.
+    static func name(of type: any Error.Type) -> String {
+        (type as? any NamedError.Type)?.wireName ?? String(reflecting: type)
+    }
 }

@@ -33,7 +33,7 @@ package struct CallFailure {
         if let encodable = error as? any Error & Encodable {
             var buffer = ByteBuffer()
             if (try? coder.encode(encodable, into: &buffer)) != nil {
-                let type = String(reflecting: Swift.type(of: error))
+                let type = ErrorNames.name(of: Swift.type(of: error))
                 self.init(code: .application, message: "\(error)", type: type, data: Array(buffer.bytes))
                 self.error = error
                 return

@@ -26,7 +26,7 @@ package struct ErrorDisclosure: Sendable {
     ) -> (message: String, type: String?, number: String?) {
         let secret = error as? RedactedError
         let error = secret?.error ?? error
-        let type = String(reflecting: Swift.type(of: error))
+        let type = ErrorNames.name(of: Swift.type(of: error))
         guard !showsText else { return ("\(error)", type, nil) }
         let digits = String(UInt32.random(in: .min ... .max), radix: 16, uppercase: true)
         let number = String(repeating: "0", count: 8 - digits.count) + digits
@@ -39,7 +39,7 @@ package struct ErrorDisclosure: Sendable {
     /// Returns the type and the case of an error. The name contains neither a custom description nor associated values.
     static func name(of error: any Error) -> String {
         let error = (error as? RedactedError)?.error ?? error
-        let type = String(reflecting: Swift.type(of: error))
+        let type = ErrorNames.name(of: Swift.type(of: error))
         guard !(error is any CustomReflectable) else { return type }
         let mirror = Mirror(reflecting: error)
         guard mirror.displayStyle == .enum else { return type }

@@ -1,5 +1,6 @@
 internal import Synchronization
 public import Trebuchet
+@_exported public import TrebuchetServicesModel
 
 /// The services of one server at a client. The keys of `@Shared` values (`.trebuchetAuth`, …) use it.
 ///

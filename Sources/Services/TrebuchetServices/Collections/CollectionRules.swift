@@ -1,14 +1,6 @@
 internal import Platform
 public import Trebuchet
 
-/// An action on a document.
-public enum CollectionAction: String, Codable, Sendable, Hashable, CaseIterable, CustomStringConvertible {
-    /// The names that rules and errors use. Links, increments and expiries are updates.
-    case read, create, update, delete
-
-    public var description: String { rawValue }
-}
-
 /// A requested change of a document, with the document before and after it.
 public struct DocumentChangeRequest: Sendable {
     /// `create`, `update` or `delete`. Links are updates.

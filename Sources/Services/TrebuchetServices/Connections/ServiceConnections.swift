@@ -39,14 +39,3 @@ final class ServiceConnections<ServiceConnectionState: AnyObject & Sendable>: Se
         _ = removed
     }
 }
-
-/// Makes unguessable identifiers: 128 random bits from the system, as 26 letters and digits.
-enum RandomToken {
-    static func make() -> String {
-        var random = SystemRandomNumberGenerator()
-        return (0..<2).map { _ in
-            let digits = String(random.next() as UInt64, radix: 36)
-            return String(repeating: "0", count: 13 - digits.count) + digits
-        }.joined()
-    }
-}

@@ -1,4 +1,5 @@
 internal import Platform
+internal import TrebuchetActors
 
 #if canImport(FoundationEssentials)
     public import FoundationEssentials
@@ -46,6 +47,10 @@ public enum AuthError: Error, Codable, Sendable, Hashable {
     case withoutAccessPolicy
     /// There was no `TrebuchetBackend` when the shared value was created.
     case withoutBackend
+}
+
+extension AuthError: NamedError {
+    package static var wireName: String { "TrebuchetServices.AuthError" }
 }
 
 extension AuthError: LocalizedError, CustomStringConvertible {

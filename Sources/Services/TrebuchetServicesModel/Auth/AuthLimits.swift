@@ -1,4 +1,4 @@
-public import Trebuchet
+public import TrebuchetActors
 
 /// Limits for the accounts of a server, with defaults.
 ///

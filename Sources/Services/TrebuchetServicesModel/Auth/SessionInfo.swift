@@ -19,6 +19,14 @@ public struct SessionInfo: Codable, Sendable, Hashable, Identifiable {
     public let isCurrent: Bool
     /// The client's name for its device, if it has set one.
     public let label: String?
+
+    package init(id: String, created: Date?, lastRenewed: Date, isCurrent: Bool, label: String?) {
+        self.id = id
+        self.created = created
+        self.lastRenewed = lastRenewed
+        self.isCurrent = isCurrent
+        self.label = label
+    }
 }
 
 /// The response to a sign-in and to each renewal of a session.
@@ -31,6 +39,13 @@ public struct SessionGrant: Codable, Sendable, Equatable {
     public var accessToken: String
     /// The lifetime of the access token in seconds.
     public var accessSeconds: Int
+
+    package init(user: User, refreshToken: String, accessToken: String, accessSeconds: Int) {
+        self.user = user
+        self.refreshToken = refreshToken
+        self.accessToken = accessToken
+        self.accessSeconds = accessSeconds
+    }
 }
 
 /// The response to the request for a magic code, the same for every address.

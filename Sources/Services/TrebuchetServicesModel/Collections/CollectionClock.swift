@@ -5,11 +5,20 @@
 #endif
 
 /// The clock of collections: the time, and sleeping.
-struct CollectionClock: Sendable {
+package struct CollectionClock: Sendable {
     /// Milliseconds since 1970.
-    var now: @Sendable () -> Int = { Int(Date().timeIntervalSince1970 * 1_000) }
+    package var now: @Sendable () -> Int = { Int(Date().timeIntervalSince1970 * 1_000) }
     /// Sleeps; throws when its task is cancelled.
-    var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+    package var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+
+    package init() {}
+
+    package init(
+        now: @escaping @Sendable () -> Int, sleep: @escaping @Sendable (Duration) async throws -> Void
+    ) {
+        self.now = now
+        self.sleep = sleep
+    }
 
     /// Limited, because the time of day may be set meanwhile.
     private static let maximumSleep = 60_000
@@ -19,10 +28,10 @@ struct CollectionClock: Sendable {
     private static let maximumLead = 1_000
 
     /// Returns the time of a write after one at `time`.
-    static func advance(_ time: Int, to now: Int) -> Int { time - now > maximumLead ? now : max(time, now) }
+    package static func advance(_ time: Int, to now: Int) -> Int { time - now > maximumLead ? now : max(time, now) }
 
     /// Returns at that time, in milliseconds since 1970.
-    func sleep(until time: Int) async throws {
+    package func sleep(until time: Int) async throws {
         while true {
             let wait = time - now()
             guard wait > 0 else { return }

@@ -1,3 +1,5 @@
+internal import TrebuchetActors
+
 /// An error of a collection.
 public enum CollectionError: Error, Codable, Sendable, Hashable {
     /// The server does not track callers' connections: it needs `access.identifiesCallers = true`.
@@ -94,6 +96,10 @@ public enum CollectionError: Error, Codable, Sendable, Hashable {
     case notAssignable
     /// There is no `TrebuchetBackend` for the key.
     case noBackend
+}
+
+extension CollectionError: NamedError {
+    package static var wireName: String { "TrebuchetServices.CollectionError" }
 }
 
 extension CollectionError: CustomStringConvertible {

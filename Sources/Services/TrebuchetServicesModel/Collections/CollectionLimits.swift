@@ -1,4 +1,4 @@
-public import Trebuchet
+public import TrebuchetActors
 
 /// Limits for the size of collections and the rate of their use. Each limit has its own error.
 public struct CollectionLimits: Sendable {
@@ -67,31 +67,31 @@ public struct CollectionLimits: Sendable {
     public var documentLifetimes: [String: Duration] = [:]
 
     /// The maximum number of commands in a transaction. Each counts as a write.
-    static let commandsPerTransaction = 100
+    package static let commandsPerTransaction = 100
     /// The maximum size of one mutation in bytes of JSON; a larger one is not decoded.
-    static let mutationBytes = 512 << 10
+    package static let mutationBytes = 512 << 10
     /// The maximum nesting depth of a document, itself included. Clients receive it inside other values.
-    static let maximumDepth = JSONValue.maximumDepth
+    package static let maximumDepth = JSONValue.maximumDepth
     static let maximumLifetime = Duration.seconds(100 * 366 * 86_400)
 
     /// The maximum size of a collection in the coordination store of a cluster, whatever the limits are: a store keeps 16 MiB
     /// of one.
-    static let clusteredBytes = 8 << 20
-    static let clusteredDocuments = 10_000
-    static let clusteredClients = 2_000
+    package static let clusteredBytes = 8 << 20
+    package static let clusteredDocuments = 10_000
+    package static let clusteredClients = 2_000
 
     /// The maximum number of writes in a call, and of recorded writes for each client.
-    static let mutationsPerCall = 32
-    static let maximumNameLength = 128
+    package static let mutationsPerCall = 32
+    package static let maximumNameLength = 128
     /// The maximum size of the recorded writes of one collection in bytes.
-    static let outcomeBytes = 32 << 20
+    package static let outcomeBytes = 32 << 20
 
     /// Creates limits with the default values.
     public init() {}
 
-    func lifetime(in collection: String) -> Duration? { documentLifetimes[collection] ?? documentLifetime }
+    package func lifetime(in collection: String) -> Duration? { documentLifetimes[collection] ?? documentLifetime }
 
-    static func isName(_ name: some StringProtocol) -> Bool {
+    package static func isName(_ name: some StringProtocol) -> Bool {
         (1...maximumNameLength).contains(name.utf8.count)
             && name.utf8.allSatisfy { byte in
                 switch byte {

@@ -4,7 +4,7 @@ package import TrebuchetWire
 /// The JSON of a document in one pass, for stored documents and for those that are sent alone.
 extension Document: DirectJSON {
     /// The number of bytes of its JSON as an element of an array.
-    var encodedByteCount: Int {
+    package var encodedByteCount: Int {
         let names = #"{"id":,"fields":,"created":,"revision":,"createdAt":,"updatedAt":},"#.utf8.count
         return withMembers { members in
             let numbers =
@@ -56,7 +56,7 @@ extension Document: DirectJSON {
     package func write(json: inout ByteBuffer) { write(json: &json, withOrigin: false) }
 
     /// Writes the stored form, which includes members that are never sent. `init(stored:_:)` reads it.
-    func writeStored(to json: inout ByteBuffer) { write(json: &json, withOrigin: true) }
+    package func writeStored(to json: inout ByteBuffer) { write(json: &json, withOrigin: true) }
 
     private func write(json: inout ByteBuffer, withOrigin: Bool) {
         withMembers { members in
@@ -91,7 +91,7 @@ extension Document: DirectJSON {
 
 extension JSONString {
     /// Returns the size of UTF-8 text as a string in JSON, with its quotes and escapes.
-    static func byteCount(_ text: UnsafeRawBufferPointer) -> Int {
+    package static func byteCount(_ text: UnsafeRawBufferPointer) -> Int {
         text.reduce(2) { count, byte in
             switch byte {
             case 0x22, 0x5C, 0x0A, 0x0D, 0x09: count + 2

@@ -6,7 +6,7 @@ extension Document {
     /// same document. `init(json:)` reads or refuses that.
     ///
     /// - Parameter index: an index whose memory is reused.
-    init?(stored line: UnsafeRawBufferPointer, _ index: inout JSONObjectIndex) {
+    package init?(stored line: UnsafeRawBufferPointer, _ index: inout JSONObjectIndex) {
         var line = CanonicalReader(line)
         guard line.consume(#"{"id":"#), let id = line.plainString(), line.consume(#","fields":"#),
             let fields = line.object(&index)

@@ -3,12 +3,12 @@ internal import TrebuchetWire
 // trebuchet: TypeScript = { id: string; fields: { [name: string]: unknown }; creator?: string; created: number; revision: number; createdAt: number; updatedAt: number; expiresAt?: number }
 /// A document of a collection.
 public struct Document: Codable, Sendable, Identifiable {
-    private var contents: DocumentBuffer
+    @usableFromInline var contents: DocumentBuffer
 
     /// The identifier, chosen by the creator and unique in the collection.
     public var id: DocumentID { contents.withID { DocumentID(String(decoding: $0, as: UTF8.self)) } }
     /// The content; null is the same as a missing field.
-    public internal(set) var fields: JSONObject {
+    public package(set) var fields: JSONObject {
         get { contents.fields }
         set { contents = contents.withMembers { DocumentBuffer(newValue, $0) } }
     }
@@ -17,7 +17,7 @@ public struct Document: Codable, Sendable, Identifiable {
     /// The number of the write that created it. Queries without an order sort by it.
     public var created: Int { contents.created }
     /// The number of the last write to it. Each collection counts its writes.
-    public internal(set) var revision: Int {
+    public package(set) var revision: Int {
         get { contents.revision }
         set { contents.revision = newValue }
     }
@@ -25,17 +25,17 @@ public struct Document: Codable, Sendable, Identifiable {
     /// 0 for a document from a server version that did not store it.
     public var createdAt: Int { contents.createdAt }
     /// The time of the last write, as ``createdAt``.
-    public internal(set) var updatedAt: Int {
+    public package(set) var updatedAt: Int {
         get { contents.updatedAt }
         set { contents.updatedAt = newValue }
     }
     /// The time from which it no longer exists, as ``createdAt``; nil for no limit.
-    public internal(set) var expiresAt: Int? {
+    public package(set) var expiresAt: Int? {
         get { contents.hasExpiry ? contents.withMembers { $0.expiresAt } : nil }
         set { change { $0.expiresAt = newValue } }
     }
     /// Distinguishes the creator's host from others within the collection. It is stored, and never sent.
-    var origin: UInt32? {
+    package var origin: UInt32? {
         get { contents.withMembers { $0.origin } }
         set { change { $0.origin = newValue } }
     }
@@ -105,23 +105,24 @@ public struct Document: Codable, Sendable, Identifiable {
     public var value: JSONValue { .object(fields) }
 
     /// The number of bytes of JSON of its id and its fields.
-    var byteCount: Int { withID { JSONString.byteCount($0) } + fields.byteCount }
+    package var byteCount: Int { withID { JSONString.byteCount($0) } + fields.byteCount }
 
     /// Calls `body` with the id's bytes, without creating a string.
-    @inline(__always)
-    func withID<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    @inlinable @inline(__always)
+    package func withID<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try contents.withID(body)
     }
 
     /// Calls `body` with all members except the fields, whose texts are valid during the call.
-    func withMembers<Result>(_ body: (DocumentBuffer.Members) throws -> Result) rethrows -> Result {
+    @inlinable
+    package func withMembers<Result>(_ body: (DocumentBuffer.Members) throws -> Result) rethrows -> Result {
         try contents.withMembers(body)
     }
 
     /// Gives a changed document the numbers and the time of its final write.
     ///
     /// - Parameter isCreated: whether that write has created it.
-    mutating func renumber(by offset: Int, at time: Int, isCreated: Bool) {
+    package mutating func renumber(by offset: Int, at time: Int, isCreated: Bool) {
         if isCreated {
             contents.created += offset
             contents.createdAt = time
@@ -131,12 +132,12 @@ public struct Document: Codable, Sendable, Identifiable {
     }
 
     /// Returns whether both are copies of one document without changes.
-    func isSame(as other: Document) -> Bool { contents.isSame(as: other.contents) }
+    package func isSame(as other: Document) -> Bool { contents.isSame(as: other.contents) }
 
-    func isExpired(at time: Int) -> Bool { expiresAt.map { $0 <= time } ?? false }
+    package func isExpired(at time: Int) -> Bool { expiresAt.map { $0 <= time } ?? false }
 
     /// Returns the document id for an element's id in JSON; nil when that is no string and no integer.
-    static func id(_ value: JSONValue?) -> DocumentID? {
+    package static func id(_ value: JSONValue?) -> DocumentID? {
         switch value {
         case .string(let text): DocumentID(text)
         case .integer(let number): DocumentID(String(number))

@@ -1,15 +1,21 @@
-internal import Glibc
+#if canImport(Darwin)
+    internal import Darwin
+#else
+    internal import Glibc
+#endif
 
 /// A document in one buffer: its fields as a `JSONObject`, and a trailer with its other members. So a document takes one
 /// allocation, and little more memory than its JSON.
 ///
 /// The trailer ends with a part of fixed size: four numbers, and the sizes of the id and of the trailer. Before it are, from its
 /// end: the id, the expiry, the origin and the creator. Flags in the header of the buffer tell which of these exist.
-struct DocumentBuffer: Sendable {
+@usableFromInline
+package struct DocumentBuffer: Sendable {
     /// The members of a document except its fields.
-    struct Members {
-        let id: UnsafeRawBufferPointer
-        let creator: UnsafeRawBufferPointer?
+    @usableFromInline
+    package struct Members {
+        package let id: UnsafeRawBufferPointer
+        package let creator: UnsafeRawBufferPointer?
         var created = 0
         var revision = 0
         var createdAt = 0
@@ -34,7 +40,7 @@ struct DocumentBuffer: Sendable {
     /// The places of the numbers, from the end.
     private static let (createdPlace, revisionPlace, createdAtPlace, updatedAtPlace, idCountPlace) = (40, 32, 24, 16, 8)
 
-    private var bytes: [UInt8]
+    @usableFromInline var bytes: [UInt8]
 
     /// Creates a buffer from a canonical text with its index.
     init(_ text: UnsafeRawBufferPointer, _ index: JSONObjectIndex, _ members: Members) {
@@ -95,13 +101,13 @@ struct DocumentBuffer: Sendable {
     var fields: JSONObject { JSONObject(buffer: bytes) }
 
     /// Calls `body` with the members, whose texts are valid during the call.
-    @inline(__always)
-    func withMembers<Result>(_ body: (Members) throws -> Result) rethrows -> Result {
+    @inlinable @inline(__always)
+    package func withMembers<Result>(_ body: (Members) throws -> Result) rethrows -> Result {
         try bytes.withUnsafeBytes { try body(Self.members($0)) }
     }
 
-    @inline(__always)
-    private static func members(_ buffer: UnsafeRawBufferPointer) -> Members {
+    @usableFromInline
+    static func members(_ buffer: UnsafeRawBufferPointer) -> Members {
         let flags = buffer[JSONObjectParts.trailerFlagsPlace]
         let id = self.id(buffer)
         var at = buffer.count - fixedCount - id.count
@@ -129,16 +135,16 @@ struct DocumentBuffer: Sendable {
         Int(buffer.loadUnaligned(fromByteOffset: buffer.count - place, as: Int64.self))
     }
 
-    @inline(__always)
-    private static func id(_ buffer: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+    @inline(__always) @usableFromInline
+    static func id(_ buffer: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         let count = Int(buffer.loadUnaligned(fromByteOffset: buffer.count - idCountPlace, as: UInt32.self))
         let end = buffer.count - fixedCount
         return UnsafeRawBufferPointer(rebasing: buffer[end - count..<end])
     }
 
     /// Calls `body` with the id's bytes.
-    @inline(__always)
-    func withID<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    @inlinable @inline(__always)
+    package func withID<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try bytes.withUnsafeBytes { try body(Self.id($0)) }
     }
 
@@ -179,7 +185,7 @@ struct DocumentBuffer: Sendable {
 }
 
 extension DocumentBuffer: Equatable {
-    static func == (one: Self, other: Self) -> Bool {
+    @usableFromInline package static func == (one: Self, other: Self) -> Bool {
         if one.isSame(as: other) { return true }
         return one.bytes.withUnsafeBytes { left in
             other.bytes.withUnsafeBytes { right in

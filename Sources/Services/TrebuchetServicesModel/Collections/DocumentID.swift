@@ -19,7 +19,7 @@ public struct DocumentID: Sendable, Hashable, Comparable {
     public func hash(into hasher: inout Hasher) { text.hashBytes(into: &hasher) }
 
     /// The number of UTF-8 bytes.
-    var byteCount: Int { text.utf8.count }
+    package var byteCount: Int { text.utf8.count }
 }
 
 extension DocumentID: ExpressibleByStringInterpolation, CustomStringConvertible {

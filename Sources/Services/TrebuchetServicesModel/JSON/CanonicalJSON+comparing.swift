@@ -48,7 +48,7 @@ extension CanonicalJSON {
     /// Returns the beginning of a string's text that decodes to at most so many bytes, without a partial character.
     ///
     /// - Parameter inside: the text between the quotes.
-    static func prefix(_ inside: UnsafeRawBufferPointer, decodedBytes count: Int) -> UnsafeRawBufferPointer {
+    package static func prefix(_ inside: UnsafeRawBufferPointer, decodedBytes count: Int) -> UnsafeRawBufferPointer {
         var (at, decoded) = (0, 0)
         while at < inside.count, decoded < count {
             at += inside[at] != 0x5C ? 1 : inside[at + 1] == UInt8(ascii: "u") ? 6 : 2

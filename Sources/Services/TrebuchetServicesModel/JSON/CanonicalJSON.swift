@@ -1,13 +1,17 @@
-internal import Bytes
-internal import Glibc
+package import Bytes
+#if canImport(Darwin)
+    internal import Darwin
+#else
+    internal import Glibc
+#endif
 internal import Platform
-internal import TrebuchetWire
+package import TrebuchetWire
 
 /// Canonical JSON text: without white space, with member names sorted by their bytes, and with one form for each string and
 /// number. Equal values have equal texts.
 ///
 /// Functions that take canonical text do not validate it.
-enum CanonicalJSON {
+package enum CanonicalJSON {
     // MARK: Reading
 
     /// Returns the index behind a string that begins at `start`.
@@ -27,17 +31,17 @@ enum CanonicalJSON {
     }
 
     /// Returns the text of a string between its quotes.
-    static func string(_ inside: UnsafeRawBufferPointer) -> String {
+    package static func string(_ inside: UnsafeRawBufferPointer) -> String {
         JSONString.text(inside, isEscaped: isEscaped(inside))
     }
 
-    static func isEscaped(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    package static func isEscaped(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let base = bytes.baseAddress else { return false }
         return memchr(base, 0x5C, bytes.count) != nil
     }
 
     /// The text of a string without its quotes.
-    static func inside(_ string: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+    package static func inside(_ string: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: string[1..<string.count - 1])
     }
 
@@ -117,7 +121,7 @@ enum CanonicalJSON {
     ///
     /// - Parameter start: 1, or the result of an earlier call.
     /// - Returns: the index of the rest; nil when `body` was true for all elements.
-    static func elements(
+    package static func elements(
         of array: UnsafeRawBufferPointer, from start: Int, _ body: (UnsafeRawBufferPointer) -> Bool
     ) -> Int? {
         var at = start
@@ -196,7 +200,7 @@ enum CanonicalJSON {
     }
 
     /// Returns the number of members of all objects in a value.
-    static func memberCount(_ text: UnsafeRawBufferPointer) -> Int {
+    package static func memberCount(_ text: UnsafeRawBufferPointer) -> Int {
         var (at, count) = (0, 0)
         while at < text.count {
             switch text[at] {
@@ -219,7 +223,7 @@ enum CanonicalJSON {
 
     /// Reads any JSON value and appends its canonical text. Throws `EnvelopeError` or `ValueError`: also for a duplicate member
     /// name, and for a number outside the range of `Double`.
-    static func append(_ json: inout JSONCursor, depth: Int, to text: inout ByteBuffer) throws {
+    package static func append(_ json: inout JSONCursor, depth: Int, to text: inout ByteBuffer) throws {
         let start = text.count
         var isSorted = true
         try append(&json, depth: depth, to: &text, isSorted: &isSorted)
@@ -230,9 +234,9 @@ enum CanonicalJSON {
     /// more than looking for the few members of each.
     ///
     /// - Parameter levels: the number of levels of objects and arrays whose objects are not sorted.
-    static func append(_ json: inout JSONCursor, depth: Int, unsortedLevels levels: Int, to text: inout ByteBuffer)
-        throws
-    {
+    package static func append(
+        _ json: inout JSONCursor, depth: Int, unsortedLevels levels: Int, to text: inout ByteBuffer
+    ) throws {
         let isObject = json.peek() == UInt8(ascii: "{")
         guard levels > 0, isObject || json.peek() == UInt8(ascii: "[") else {
             return try append(&json, depth: depth, to: &text)
@@ -285,7 +289,7 @@ enum CanonicalJSON {
         }
     }
 
-    static func appendString(
+    package static func appendString(
         _ range: ByteRange, of json: JSONCursor, to text: inout ByteBuffer
     ) {
         let bytes = json.bytes(range)

@@ -1,5 +1,9 @@
 internal import Bytes
-internal import Glibc
+#if canImport(Darwin)
+    internal import Darwin
+#else
+    internal import Glibc
+#endif
 internal import TrebuchetWire
 
 /// Checks in one pass, without a copy, whether a text is the canonical JSON that this module writes. A method returns false or nil

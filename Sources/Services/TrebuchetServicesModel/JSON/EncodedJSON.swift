@@ -1,27 +1,27 @@
-internal import Bytes
-internal import TrebuchetWire
+package import Bytes
+package import TrebuchetWire
 
 // trebuchet: TypeScript = unknown
 /// The validated bytes of one JSON value, for values that are forwarded or decoded later. Decoding only scans the bytes, so
 /// that rates and sizes can be checked before a value is created.
-struct EncodedJSON: Sendable, Hashable {
-    let bytes: [UInt8]
+package struct EncodedJSON: Sendable, Hashable {
+    package let bytes: [UInt8]
 
-    init(_ value: JSONValue) { bytes = value.json }
+    package init(_ value: JSONValue) { bytes = value.json }
 
-    init(canonical text: UnsafeRawBufferPointer) { bytes = Array(text) }
+    package init(canonical text: UnsafeRawBufferPointer) { bytes = Array(text) }
 
-    var byteCount: Int { bytes.count }
+    package var byteCount: Int { bytes.count }
 
     /// Decodes the value. Throws `ValueError` for JSON that is no `JSONValue`: a duplicate member name, or a number outside the
     /// range of `Double`.
-    func value() throws -> JSONValue { try JSONValue(json: bytes) }
+    package func value() throws -> JSONValue { try JSONValue(json: bytes) }
 
     /// The maximum nesting depth of arrays and objects.
-    var depth: Int { nesting.depth }
+    package var depth: Int { nesting.depth }
 
     /// The maximum nesting depth of arrays and objects, and the number of members of all objects.
-    var nesting: (depth: Int, members: Int) {
+    package var nesting: (depth: Int, members: Int) {
         var (depth, deepest, members, isText, isEscaped) = (0, 0, 0, false, false)
         for byte in bytes {
             if isText {
@@ -49,17 +49,17 @@ struct EncodedJSON: Sendable, Hashable {
 }
 
 extension EncodedJSON: DirectJSON {
-    init(json: inout JSONCursor, depth: Int) throws { bytes = Array(json.bytes(try json.value(depth: depth))) }
+    package init(json: inout JSONCursor, depth: Int) throws { bytes = Array(json.bytes(try json.value(depth: depth))) }
 
-    func write(json: inout ByteBuffer) { json.append(bytes) }
+    package func write(json: inout ByteBuffer) { json.append(bytes) }
 }
 
 extension EncodedJSON: Codable {
-    init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         self = try Self.readDirectly(from: decoder) ?? Self(JSONValue(from: decoder))
     }
 
-    func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         if try writeDirectly(to: encoder) { return }
         try value().encode(to: encoder)
     }

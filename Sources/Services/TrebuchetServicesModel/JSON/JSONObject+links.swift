@@ -1,5 +1,9 @@
 internal import Bytes
-internal import Glibc
+#if canImport(Darwin)
+    internal import Darwin
+#else
+    internal import Glibc
+#endif
 
 extension JSONObject {
     enum LinkResult {

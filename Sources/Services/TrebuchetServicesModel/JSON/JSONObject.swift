@@ -1,5 +1,9 @@
 internal import Bytes
-internal import Glibc
+#if canImport(Darwin)
+    internal import Darwin
+#else
+    internal import Glibc
+#endif
 internal import Platform
 internal import TrebuchetWire
 
@@ -11,7 +15,7 @@ internal import TrebuchetWire
 /// others, and equal objects have equal texts. Reading a member decodes it; setting one copies the text.
 public struct JSONObject: Sendable {
     /// The header, the index and the text; see ``JSONObjectParts``. The fields of a document share its buffer.
-    let buffer: [UInt8]
+    @usableFromInline let buffer: [UInt8]
 
     private static let empty = Array("{}".utf8).withUnsafeBytes { JSONObject(canonical: $0) }
 
@@ -30,17 +34,20 @@ public struct JSONObject: Sendable {
     init(buffer: [UInt8]) { self.buffer = buffer }
 
     /// Calls `body` with the members as text, which is valid during the call.
-    func withParts<Result>(_ body: (JSONObjectParts) throws -> Result) rethrows -> Result {
+    @inlinable
+    package func withParts<Result>(_ body: (JSONObjectParts) throws -> Result) rethrows -> Result {
         try buffer.withUnsafeBytes { try body(JSONObjectParts($0)) }
     }
 
     /// Calls `body` with the canonical text.
-    func withText<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    @inlinable
+    package func withText<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try withParts { try body($0.text) }
     }
 
     /// Calls `body` with the canonical text of a member's value, nil when there is no such member.
-    func withText<Result>(
+    @inlinable
+    package func withText<Result>(
         of name: String, _ body: (UnsafeRawBufferPointer?) throws -> Result
     ) rethrows -> Result {
         try JSONObjectParts.withCanonical(name) { name in
@@ -65,7 +72,7 @@ public struct JSONObject: Sendable {
     var hasWideNumbers: Bool { withParts { $0.hasWideNumbers } }
 
     /// The number of bytes of the JSON text.
-    var byteCount: Int { withParts { $0.text.count } }
+    package var byteCount: Int { withParts { $0.text.count } }
 
     /// The member with this name, or nil when there is none. Setting nil removes the member; a member that is null is present.
     public subscript(name: String) -> JSONValue? {
@@ -186,7 +193,7 @@ extension JSONObject: Codable {
 }
 
 extension UnsafeRawBufferPointer {
-    func hasSameBytes(_ other: UnsafeRawBufferPointer) -> Bool {
+    package func hasSameBytes(_ other: UnsafeRawBufferPointer) -> Bool {
         guard count == other.count else { return false }
         guard let one = baseAddress, let other = other.baseAddress else { return true }
         return one == other || memcmp(one, other, count) == 0

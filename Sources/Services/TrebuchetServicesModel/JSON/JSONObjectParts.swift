@@ -1,12 +1,17 @@
 internal import Bytes
-internal import Glibc
+#if canImport(Darwin)
+    internal import Darwin
+#else
+    internal import Glibc
+#endif
 internal import TrebuchetWire
 
 /// The buffer of an object: a header of 8 bytes, the index, the canonical text, and the trailer of a document (`DocumentBuffer`).
 ///
 /// The header has the number of members, the nesting depth and flags. The index has two positions in the text for each member,
 /// in the order of their names: the first byte of the name and of the value.
-struct JSONObjectParts {
+@usableFromInline
+package struct JSONObjectParts {
     static let headerCount = 8
     /// The flags of the header.
     static let (wideNumbers, longIndex, trailer): (UInt8, UInt8, UInt8) = (1, 2, 4)
@@ -18,10 +23,11 @@ struct JSONObjectParts {
     let depth: Int
     /// True when a number may be equal to one with another text: a whole number of 2^53 or more that is not written as one.
     let hasWideNumbers: Bool
-    let text: UnsafeRawBufferPointer
+    @usableFromInline let text: UnsafeRawBufferPointer
     private let index: UnsafeRawPointer
     private let isLong: Bool
 
+    @usableFromInline
     init(_ buffer: UnsafeRawBufferPointer) {
         let base = buffer.baseAddress.unsafelyUnwrapped
         count = Int(base.loadUnaligned(as: UInt32.self))
@@ -68,6 +74,7 @@ struct JSONObjectParts {
 
     func decodedName(_ member: Int) -> String { CanonicalJSON.string(name(member)) }
 
+    @usableFromInline
     func value(_ member: Int) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: text[valueStart(member)..<valueEnd(member)])
     }
@@ -75,6 +82,7 @@ struct JSONObjectParts {
     /// Returns the index of a member, nil in `found` when there is none, or the index at which it belongs.
     ///
     /// - Parameter name: as in the text.
+    @usableFromInline
     func place(of name: UnsafeRawBufferPointer) -> (found: Int?, index: Int) {
         var (low, high) = (0, count)
         while low < high {
@@ -87,6 +95,7 @@ struct JSONObjectParts {
     }
 
     /// Calls `body` with a name as it is in a canonical text.
+    @inlinable
     static func withCanonical<Result>(
         _ name: String, _ body: (UnsafeRawBufferPointer) throws -> Result
     ) rethrows -> Result {
@@ -95,18 +104,26 @@ struct JSONObjectParts {
             return try body(UnsafeRawBufferPointer(bytes))
         }
         if case .some(.some(let result)) = plain { return result }
-        var escaped = ByteBuffer()
-        JSONString.append(name, to: &escaped)
-        return try body(UnsafeRawBufferPointer(rebasing: escaped.bytes[1..<escaped.count - 1]))
+        return try escaped(name).withUnsafeBytes { try body($0) }
+    }
+
+    /// Returns a name as it is in a canonical text.
+    @usableFromInline
+    static func escaped(_ name: String) -> [UInt8] {
+        var text = ByteBuffer()
+        JSONString.append(name, to: &text)
+        return Array(text.bytes[1..<text.count - 1])
     }
 }
 
 /// The index of an object that is being built.
-struct JSONObjectIndex {
+package struct JSONObjectIndex {
     /// The positions of names and values.
     var positions: [UInt32] = []
     var depth = 1
     var hasWideNumbers = false
+
+    package init() {}
 
     /// Adds all members of an object at the beginning of a canonical text; returns the index behind it.
     @discardableResult

@@ -11,7 +11,7 @@ extension JSONValue {
 
     /// Returns the patch that turns this value into `other`, or nil when there is none: a patch cannot set null, and only
     /// objects can be patched in part.
-    func mergePatch(to other: JSONValue) -> JSONValue? {
+    package func mergePatch(to other: JSONValue) -> JSONValue? {
         guard case .object(let before) = self, case .object(let after) = other else { return nil }
         return before.mergePatch(to: after).map { .object($0) }
     }

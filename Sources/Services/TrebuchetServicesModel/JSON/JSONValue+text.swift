@@ -13,7 +13,7 @@ extension JSONValue: DirectJSON {
     }
 
     /// Reads a value from its canonical text.
-    init(canonical text: UnsafeRawBufferPointer) { self = Self.read(text).value }
+    package init(canonical text: UnsafeRawBufferPointer) { self = Self.read(text).value }
 
     /// Reads the value at the beginning of a canonical text; returns it with the index behind it.
     private static func read(_ text: UnsafeRawBufferPointer) -> (value: JSONValue, end: Int) {
@@ -89,14 +89,14 @@ extension JSONValue: DirectJSON {
         return String(whole)
     }
 
-    var json: [UInt8] {
+    package var json: [UInt8] {
         var buffer = ByteBuffer()
         write(json: &buffer)
         return Array(buffer.bytes)
     }
 
     /// The number of bytes of the JSON text.
-    var byteCount: Int {
+    package var byteCount: Int {
         switch self {
         case .null, .bool(true): 4
         case .bool(false): 5
@@ -153,5 +153,5 @@ extension JSONObject: DirectJSON {
     }
 
     /// Returns whether `depth` is greater than a limit.
-    func isDeeper(than limit: Int) -> Bool { withParts { $0.depth > limit } && depth > limit }
+    package func isDeeper(than limit: Int) -> Bool { withParts { $0.depth > limit } && depth > limit }
 }

@@ -1,10 +1,10 @@
-internal import Bytes
-internal import TrebuchetWire
+package import Bytes
+package import TrebuchetWire
 
 // trebuchet: TypeScript = unknown
 /// A JSON value as its canonical text, for values that are stored, compared and forwarded. Any value, also an array, takes about
 /// as many bytes as its text, and is written by copying it. A `JSONValue` has an allocation for each element of an array.
-struct StoredJSON: Sendable, Hashable {
+package struct StoredJSON: Sendable, Hashable {
     private enum Content: Hashable {
         case object(JSONObject)
         /// The canonical text of any other value.
@@ -17,13 +17,13 @@ struct StoredJSON: Sendable, Hashable {
         content = if case .object(let members) = value { .object(members) } else { .text(value.json) }
     }
 
-    init(_ object: JSONObject) { content = .object(object) }
+    package init(_ object: JSONObject) { content = .object(object) }
 
     /// The members of an object; nil for any other value.
-    var object: JSONObject? { if case .object(let members) = content { members } else { nil } }
+    package var object: JSONObject? { if case .object(let members) = content { members } else { nil } }
 
     /// The value, decoded.
-    var value: JSONValue {
+    package var value: JSONValue {
         switch content {
         case .object(let members): .object(members)
         case .text(let text): text.withUnsafeBytes { JSONValue(canonical: $0) }
@@ -31,7 +31,7 @@ struct StoredJSON: Sendable, Hashable {
     }
 
     /// Calls `body` with the canonical text.
-    func withText<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    package func withText<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         switch content {
         case .object(let members): try members.withText(body)
         case .text(let text): try text.withUnsafeBytes(body)
@@ -39,7 +39,7 @@ struct StoredJSON: Sendable, Hashable {
     }
 
     /// The number of bytes of the text.
-    var byteCount: Int {
+    package var byteCount: Int {
         switch content {
         case .object(let members): members.byteCount
         case .text(let text): text.count
@@ -47,7 +47,7 @@ struct StoredJSON: Sendable, Hashable {
     }
 
     /// Returns this value with a merge patch applied (RFC 7396).
-    func merging(_ patch: StoredJSON) -> StoredJSON {
+    package func merging(_ patch: StoredJSON) -> StoredJSON {
         guard let changes = patch.object else { return patch }
         return StoredJSON((object ?? JSONObject()).merging(changes))
     }
@@ -65,7 +65,7 @@ struct StoredJSON: Sendable, Hashable {
 }
 
 extension StoredJSON: DirectJSON {
-    init(json: inout JSONCursor, depth: Int) throws {
+    package init(json: inout JSONCursor, depth: Int) throws {
         guard json.peek() != UInt8(ascii: "{") else {
             content = .object(try JSONObject(json: &json, depth: depth))
             return
@@ -75,15 +75,15 @@ extension StoredJSON: DirectJSON {
         content = .text(Array(text.bytes))
     }
 
-    func write(json: inout ByteBuffer) { withText { json.append($0) } }
+    package func write(json: inout ByteBuffer) { withText { json.append($0) } }
 }
 
 extension StoredJSON: Codable {
-    init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         self = try Self.readDirectly(from: decoder) ?? Self(JSONValue(from: decoder))
     }
 
-    func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         if try writeDirectly(to: encoder) { return }
         try value.encode(to: encoder)
     }

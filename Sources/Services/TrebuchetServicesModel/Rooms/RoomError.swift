@@ -1,4 +1,5 @@
 internal import Platform
+internal import TrebuchetActors
 
 /// An error of a room operation.
 public enum RoomError: Error, Codable, Sendable, Hashable {
@@ -56,9 +57,13 @@ public enum RoomError: Error, Codable, Sendable, Hashable {
     case noBackend
 }
 
+extension RoomError: NamedError {
+    package static var wireName: String { "TrebuchetServices.RoomError" }
+}
+
 extension RoomError {
     /// True when the client must no longer see the members of the room.
-    var hidesMembers: Bool {
+    package var hidesMembers: Bool {
         switch self {
         case .forbidden, .kicked: true
         default: false
@@ -66,7 +71,7 @@ extension RoomError {
     }
 
     /// True when the room accepts the member but not its presence.
-    var isAboutPresence: Bool {
+    package var isAboutPresence: Bool {
         switch self {
         case .presenceTooLarge, .roomTooLarge, .clientTooLarge, .serverTooLarge, .tooDeep, .invalidValue: true
         default: false

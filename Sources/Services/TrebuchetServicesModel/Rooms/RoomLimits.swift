@@ -1,8 +1,8 @@
-public import Trebuchet
+public import TrebuchetActors
 
 /// Limits for rooms and their members. Each limit has its own error (``RoomError``).
 public struct RoomLimits: Sendable {
-    static let maximumNameLength = 256
+    package static let maximumNameLength = 256
 
     /// The time for which a membership without a connection waits for its client to reconnect. Default 10 s.
     public var reconnectTime = Duration.seconds(10)
@@ -68,21 +68,21 @@ public struct RoomLimits: Sendable {
 
     /// The maximum nesting depth of a presence or an event. Clients receive them inside other values, in messages of at most 64
     /// levels.
-    static let maximumDepth = JSONValue.maximumDepth
+    package static let maximumDepth = JSONValue.maximumDepth
     /// The maximum number of members of all objects in a presence.
-    static let maximumPresenceMembers = 4_096
+    package static let maximumPresenceMembers = 4_096
     /// The bytes of a presence that count as one more update.
-    static let bytesPerUpdate = 8 << 10
+    package static let bytesPerUpdate = 8 << 10
     /// The bytes that each member counts in addition to its presence, and each stored event in addition to its payload and topic.
-    static let memberOverhead = 256
+    package static let memberOverhead = 256
     /// Hosts and connections whose activations are counted.
-    static let activationEntries = 10_000
+    package static let activationEntries = 10_000
 
     /// The maximum number of bytes of a presence or an event in a room that writes notes for its next owner.
-    static let maximumRecordedEntries = 512 << 10
+    package static let maximumRecordedEntries = 512 << 10
     /// The interval between two writes of presences. At the next owner a presence is at most this much older, until the client
     /// has joined there.
-    static let presenceRecordInterval = Duration.seconds(1)
+    package static let presenceRecordInterval = Duration.seconds(1)
 
     /// Creates limits with the default values.
     public init() {}

@@ -1,20 +1,20 @@
 internal import Platform
-internal import Bytes
-internal import Trebuchet
-internal import TrebuchetWire
+package import Bytes
+package import Deltas
+package import TrebuchetWire
 
 // trebuchet: TypeScript = { members: Record<string, { id: string; principal?: string; data: unknown }> }
 /// The presences of a room's members, in the order in which members first showed one: the state that members observe.
 ///
 /// In JSON it is an object with one member for each number: `{"members":{"7":{"id":"…","data":{…}}}}`. When a part of a
 /// presence changes, only that part is sent.
-struct Roster: Sendable, Equatable {
-    struct Member: Sendable, Equatable {
+package struct Roster: Sendable, Equatable {
+    package struct Member: Sendable, Equatable {
         /// The identifier of the membership.
-        let id: String
+        package let id: String
         /// The principal that is signed in over the member's connection, or nil.
-        let principal: String?
-        var data: StoredJSON
+        package let principal: String?
+        package var data: StoredJSON
     }
 
     private var byNumber: [Int: Member] = [:]
@@ -23,23 +23,25 @@ struct Roster: Sendable, Equatable {
     /// For members that have changed since the last update: the presence that the observers have, or nil for a new member.
     private var sent: [Int: StoredJSON?] = [:]
 
-    static func == (one: Self, other: Self) -> Bool { one.byNumber == other.byNumber }
+    package init() {}
+
+    package static func == (one: Self, other: Self) -> Bool { one.byNumber == other.byNumber }
 
     /// The members, sorted by their numbers.
-    var members: [Member] { byNumber.sorted { $0.key < $1.key }.map(\.value) }
+    package var members: [Member] { byNumber.sorted { $0.key < $1.key }.map(\.value) }
 
     /// The presence of a membership, or nil.
-    subscript(membershipID: String) -> StoredJSON? { numbers[membershipID].flatMap { byNumber[$0]?.data } }
+    package subscript(membershipID: String) -> StoredJSON? { numbers[membershipID].flatMap { byNumber[$0]?.data } }
 
     /// Returns whether setting this presence would change nothing.
-    func hasPresence(_ data: StoredJSON?, of membershipID: String, _ principal: String?) -> Bool {
+    package func hasPresence(_ data: StoredJSON?, of membershipID: String, _ principal: String?) -> Bool {
         let member = numbers[membershipID].flatMap { byNumber[$0] }
         return member?.data == data
             && (data == nil || member?.principal.map { ByteText($0) } == principal.map { ByteText($0) })
     }
 
     /// Sets the presence of a membership; nil removes it.
-    mutating func set(_ data: StoredJSON?, of membershipID: String, principal: String? = nil) {
+    package mutating func set(_ data: StoredJSON?, of membershipID: String, principal: String? = nil) {
         let known = numbers[membershipID]
         guard let data else {
             guard let known else { return }
@@ -67,7 +69,7 @@ struct Roster: Sendable, Equatable {
 }
 
 extension Roster: DeltaState {
-    mutating func takeChanges() -> StateChanges? {
+    package mutating func takeChanges() -> StateChanges? {
         var changes = StateChanges()
         for (number, before) in sent.sorted(by: { $0.key < $1.key }) {
             let path = ["members", String(number)]
@@ -83,7 +85,7 @@ extension Roster: DeltaState {
         return changes
     }
 
-    mutating func apply(_ changes: StateChanges) throws {
+    package mutating func apply(_ changes: StateChanges) throws {
         var changed = self
         for operation in changes.operations { try changed.apply(operation) }
         self = changed
@@ -163,7 +165,7 @@ extension StateChanges {
 }
 
 extension Roster.Member: DirectJSON {
-    init(json: inout JSONCursor, depth: Int) throws {
+    package init(json: inout JSONCursor, depth: Int) throws {
         var (id, principal, data): (String?, String?, StoredJSON?)
         try json.eachMember(depth: depth) { json, name in
             switch name {
@@ -177,7 +179,7 @@ extension Roster.Member: DirectJSON {
         self.init(id: id, principal: principal, data: data)
     }
 
-    func write(json: inout ByteBuffer) {
+    package func write(json: inout ByteBuffer) {
         json.append(#"{"id":"# as StaticString)
         JSONString.append(id, to: &json)
         if let principal {
@@ -191,7 +193,7 @@ extension Roster.Member: DirectJSON {
 }
 
 extension Roster: DirectJSON {
-    init(json: inout JSONCursor, depth: Int) throws {
+    package init(json: inout JSONCursor, depth: Int) throws {
         var roster = Roster()
         try json.eachMember(depth: depth) { json, name in
             guard name == "members" else { return _ = try json.value(depth: depth + 1) }
@@ -208,7 +210,7 @@ extension Roster: DirectJSON {
         self = roster
     }
 
-    func write(json: inout ByteBuffer) {
+    package func write(json: inout ByteBuffer) {
         json.append(#"{"members":{"# as StaticString)
         var isFirst = true
         for (number, member) in byNumber.sorted(by: { $0.key < $1.key }) {
@@ -224,16 +226,3 @@ extension Roster: DirectJSON {
 
 extension Roster.Member: Codable {}
 extension Roster: Codable {}
-
-/// The response to a join.
-struct RoomTicket: Codable, Sendable, Equatable {
-    /// The identifier under which other members see the client.
-    let membershipID: String
-    /// A secret that the client sends when it joins again, to resume its membership.
-    let token: String
-    /// The position in the room's events at the join. The client receives all later events, even if it starts to observe them
-    /// later.
-    let events: EventPosition
-
-    private enum CodingKeys: String, CodingKey { case membershipID = "session", token, events }
-}

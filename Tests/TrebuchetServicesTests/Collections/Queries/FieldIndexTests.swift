@@ -4,6 +4,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 @Suite("Indexes of fields", .timeLimit(.minutes(5))) struct FieldIndexTests {
     @Test("equal values have one hash, whatever the texts of their numbers are", arguments: UInt64(1)...10)

@@ -2,6 +2,7 @@ import Platform
 import Testing
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 @Suite("The index of queries") struct QueryIndexTests {
     private static let kinds: [(condition: QueryCondition, value: JSONValue)] = [

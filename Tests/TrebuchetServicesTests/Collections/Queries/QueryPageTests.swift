@@ -3,6 +3,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 @Suite(.timeLimit(.minutes(5))) struct QueryPageTests {
     private static let secret = "0123456789abcdef"

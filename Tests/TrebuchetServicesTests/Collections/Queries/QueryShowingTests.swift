@@ -3,6 +3,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 /// The cost of many simultaneous changes for readers.
 @Suite(.timeLimit(.minutes(5))) struct QueryShowingTests {

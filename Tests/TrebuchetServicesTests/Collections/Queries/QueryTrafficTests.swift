@@ -2,6 +2,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 /// The messages of queries, as received over a connection.
 @Suite(.timeLimit(.minutes(5))) struct QueryTrafficTests {

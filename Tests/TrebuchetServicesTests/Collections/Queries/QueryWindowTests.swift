@@ -3,6 +3,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesModel
 
 /// Compares incrementally maintained results with computed ones.
 @Suite struct QueryWindowTests {

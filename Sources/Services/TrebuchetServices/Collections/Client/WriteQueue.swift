@@ -1,3 +1,5 @@
+internal import Platform
+
 /// The writes of one account to one collection, with the receipts of waiting callers.
 struct WriteQueue: Sendable {
     private(set) var pending = PendingWrites(client: RandomToken.make())

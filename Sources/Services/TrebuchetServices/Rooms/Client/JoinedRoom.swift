@@ -1,3 +1,4 @@
+internal import Platform
 internal import Relays
 internal import SharedState
 internal import Synchronization

@@ -1,3 +1,5 @@
+internal import Platform
+
 /// The last events of a room, with increasing numbers.
 struct EventHistory: Sendable {
     /// Identifies one counting of the events; it changes when the counting restarts or the room moves.

@@ -1,22 +1,6 @@
 internal import Platform
 internal import Trebuchet
 
-/// A room, as listed.
-public struct RoomSummary: Codable, Sendable, Equatable {
-    /// The type and the id of the room, as `chat-lobby`.
-    public let name: String
-    /// The number of its members.
-    public let members: Int
-
-    /// - Parameters:
-    ///   - name: the type and the id of the room, as `chat-lobby`.
-    ///   - members: the number of its members.
-    public init(name: String, members: Int) {
-        self.name = name
-        self.members = members
-    }
-}
-
 /// An actor `room-lists/<type>` that lists the rooms of a type, for authorized callers.
 @Trebuchet
 distributed actor RoomList {

@@ -1,20 +1,28 @@
 /// The context in which a command is executed.
-struct CommandContext {
+package struct CommandContext {
     /// The caller's principal; nil when the caller is not signed in.
-    var creator: String?
+    package var creator: String?
     /// The caller's host.
-    var origin: UInt32?
+    package var origin: UInt32?
     /// The number of the write.
-    var number: Int
+    package var number: Int
     /// Milliseconds since 1970.
-    var time: Int
+    package var time: Int
     /// The lifetime of documents that are created without one.
-    var lifetime: Duration?
+    package var lifetime: Duration?
+
+    package init(creator: String? = nil, origin: UInt32? = nil, number: Int, time: Int, lifetime: Duration? = nil) {
+        self.creator = creator
+        self.origin = origin
+        self.number = number
+        self.time = time
+        self.lifetime = lifetime
+    }
 }
 
 extension DocumentCommand {
     /// Returns the document after the command: at the server, and where a client shows a pending write. Pure.
-    func perform(on document: Document?, _ context: CommandContext) throws(CollectionError) -> Document? {
+    package func perform(on document: Document?, _ context: CommandContext) throws(CollectionError) -> Document? {
         if case .create(let id, let fields, let duration) = self {
             guard document == nil else { throw .alreadyExists(id: id.text) }
             var created = Document(

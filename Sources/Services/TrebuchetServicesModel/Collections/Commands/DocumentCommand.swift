@@ -1,5 +1,5 @@
 /// A command for one document.
-enum DocumentCommand: Sendable, Hashable {
+package enum DocumentCommand: Sendable, Hashable {
     /// Creates a document. Fails with `alreadyExists` when a document has the id.
     ///
     /// - Parameter expiresIn: the lifetime of the document; nil for that of the collection.
@@ -24,7 +24,7 @@ enum DocumentCommand: Sendable, Hashable {
     case check(id: DocumentID)
 
     /// The id of the document.
-    var id: DocumentID {
+    package var id: DocumentID {
         switch self {
         case .create(let id, _, _), .update(let id, _), .merge(let id, _), .increment(let id, _, _), .delete(let id),
             .link(let id, _, _, _), .unlink(let id, _, _), .expire(let id, _), .check(let id):
@@ -33,7 +33,7 @@ enum DocumentCommand: Sendable, Hashable {
     }
 
     /// The name in JSON.
-    var name: String {
+    package var name: String {
         switch self {
         case .create: "create"
         case .update: "update"
@@ -48,7 +48,7 @@ enum DocumentCommand: Sendable, Hashable {
     }
 
     /// The action for which the caller must be authorized.
-    var action: CollectionAction {
+    package var action: CollectionAction {
         switch self {
         case .create: .create
         case .delete: .delete
@@ -58,13 +58,13 @@ enum DocumentCommand: Sendable, Hashable {
     }
 
     /// The document, in this or another collection, that must exist.
-    var target: LinkTarget? {
+    package var target: LinkTarget? {
         guard case .link(_, _, let target, let collection?) = self, let id = Document.id(target) else { return nil }
         return LinkTarget(collection: collection, id: id)
     }
 
     /// True for a command that is not idempotent.
-    var adds: Bool {
+    package var adds: Bool {
         if case .increment = self { true } else { false }
     }
 
@@ -83,7 +83,15 @@ enum DocumentCommand: Sendable, Hashable {
 }
 
 /// A document that must exist for a link to it.
-struct LinkTarget: Sendable, Hashable {
-    let collection: String
-    let id: DocumentID
+package struct LinkTarget: Sendable, Hashable {
+    package let collection: String
+    package let id: DocumentID
+}
+
+/// An action on a document.
+public enum CollectionAction: String, Codable, Sendable, Hashable, CaseIterable, CustomStringConvertible {
+    /// The names that rules and errors use. Links, increments and expiries are updates.
+    case read, create, update, delete
+
+    public var description: String { rawValue }
 }

@@ -218,7 +218,7 @@ extension DocumentMutation {
         }.get()
     }
 
-    init(canonical text: UnsafeRawBufferPointer) throws(CollectionError) {
+    package init(canonical text: UnsafeRawBufferPointer) throws(CollectionError) {
         let number = try Self.number(canonical: text)
         let (command, commands) = (Self.member("command", of: text), Self.member("commands", of: text))
         var count = 0
@@ -243,16 +243,16 @@ extension DocumentMutation {
     }
 
     /// The nesting depth of a document inside the mutation.
-    static let depth = 4
+    package static let depth = 4
 
-    static func number(canonical text: UnsafeRawBufferPointer) throws(CollectionError) -> Int {
+    package static func number(canonical text: UnsafeRawBufferPointer) throws(CollectionError) -> Int {
         guard let number = member("number", of: text), case .integer(let number) = JSONValue(canonical: number),
             number > 0
         else { throw .invalidDocument("the number of a mutation must be at least 1") }
         return Int(number)
     }
 
-    var value: JSONValue {
+    package var value: JSONValue {
         let number = JSONValue.integer(Int64(number))
         return writes.count == 1
             ? .object(["number": number, "command": writes[0].value])
@@ -261,9 +261,9 @@ extension DocumentMutation {
 }
 
 extension DocumentMutation: Codable {
-    init(from decoder: any Decoder) throws { try self.init(JSONValue(from: decoder)) }
+    package init(from decoder: any Decoder) throws { try self.init(JSONValue(from: decoder)) }
 
-    func encode(to encoder: any Encoder) throws { try value.encode(to: encoder) }
+    package func encode(to encoder: any Encoder) throws { try value.encode(to: encoder) }
 }
 
 extension Duration {

@@ -2,26 +2,28 @@ internal import Bytes
 internal import Platform
 
 /// A command with its condition.
-struct DocumentWrite: Sendable, Hashable {
-    let command: DocumentCommand
-    let condition: WriteCondition?
+package struct DocumentWrite: Sendable, Hashable {
+    package let command: DocumentCommand
+    package let condition: WriteCondition?
 
-    init(_ command: DocumentCommand, if condition: WriteCondition? = nil) {
+    package init(_ command: DocumentCommand, if condition: WriteCondition? = nil) {
         self.command = command
         self.condition = condition
     }
 
     /// The approximate number of bytes of its JSON.
-    var byteCount: Int { command.byteCount + (condition.map { JSONValue.object($0.fields).byteCount + 48 } ?? 0) }
+    package var byteCount: Int {
+        command.byteCount + (condition.map { JSONValue.object($0.fields).byteCount + 48 } ?? 0)
+    }
 }
 
 /// One command, or several that are executed atomically. A client numbers its mutations, so that a repeated mutation is not
 /// executed again.
-struct DocumentMutation: Sendable, Hashable {
-    let number: Int
-    let writes: [DocumentWrite]
+package struct DocumentMutation: Sendable, Hashable {
+    package let number: Int
+    package let writes: [DocumentWrite]
 
-    init(number: Int, writes: [DocumentWrite]) {
+    package init(number: Int, writes: [DocumentWrite]) {
         self.number = number
         self.writes = writes
     }
@@ -29,7 +31,7 @@ struct DocumentMutation: Sendable, Hashable {
     init(number: Int, command: DocumentCommand) { self.init(number: number, writes: [DocumentWrite(command)]) }
 
     /// Distinguishes the mutation from another one of its client with the same number.
-    var digest: UInt32 {
+    package var digest: UInt32 {
         var text = ByteBuffer()
         for write in writes { write.append(to: &text) }
         var digest = StableDigest()
@@ -38,25 +40,35 @@ struct DocumentMutation: Sendable, Hashable {
     }
 
     /// The approximate number of bytes of its JSON.
-    var byteCount: Int { writes.reduce(32) { $0 + $1.byteCount } }
+    package var byteCount: Int { writes.reduce(32) { $0 + $1.byteCount } }
 }
 
 // trebuchet: as declared
 /// The outcome of a mutation.
-struct MutationOutcome: Sendable, Hashable {
-    let number: Int
+package struct MutationOutcome: Sendable, Hashable {
+    package let number: Int
     /// The number of the write; that of the last write when nothing changed.
-    let revision: Int
+    package let revision: Int
     /// The reason why it was not executed.
-    var error: CollectionError?
+    package var error: CollectionError?
     /// The index of the failed command in a transaction, from 0.
-    var index: Int?
+    package var index: Int?
     /// The newest write in the result of each open query of the connection, by query number. Set in the last outcome of a
     /// response. Those results were sent before the response, and include its outcomes.
-    var shown: [String: Int]?
+    package var shown: [String: Int]?
+
+    package init(
+        number: Int, revision: Int, error: CollectionError? = nil, index: Int? = nil, shown: [String: Int]? = nil
+    ) {
+        self.number = number
+        self.revision = revision
+        self.error = error
+        self.index = index
+        self.shown = shown
+    }
 
     /// The error for the caller; nil on success.
-    var failure: (any Error)? {
+    package var failure: (any Error)? {
         guard let error, let index else { return error }
         return TransactionError(index: index, reason: error)
     }

@@ -1,9 +1,9 @@
-internal import Bytes
-internal import TrebuchetWire
+package import Bytes
+package import TrebuchetWire
 
 /// The JSON of outcomes in one pass.
 extension MutationOutcome: DirectJSON {
-    init(json: inout JSONCursor, depth: Int) throws {
+    package init(json: inout JSONCursor, depth: Int) throws {
         var (number, revision, index): (Int?, Int?, Int?)
         var error: CollectionError?
         var shown: [String: Int]?
@@ -27,7 +27,7 @@ extension MutationOutcome: DirectJSON {
         self.init(number: number, revision: revision, error: error, index: index, shown: shown)
     }
 
-    func write(json: inout ByteBuffer) throws {
+    package func write(json: inout ByteBuffer) throws {
         json.append(#"{"number":"# as StaticString)
         json.append(decimal: Int64(number))
         json.append(#","revision":"# as StaticString)

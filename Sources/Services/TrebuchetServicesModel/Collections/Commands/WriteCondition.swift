@@ -8,7 +8,7 @@ public struct WriteCondition: Sendable, Hashable {
     /// The required number of the last write to the document.
     let revision: Int?
     /// True when the document must not exist.
-    let isAbsent: Bool
+    package let isAbsent: Bool
 
     init(fields: JSONObject = [:], revision: Int? = nil, isAbsent: Bool = false) {
         self.fields = fields
@@ -28,7 +28,7 @@ public struct WriteCondition: Sendable, Hashable {
     /// Requires that no document has the id.
     public static let absent = Self(isAbsent: true)
 
-    func isSatisfied(by document: Document?) -> Bool {
+    package func isSatisfied(by document: Document?) -> Bool {
         guard let document, !isAbsent else { return isAbsent && document == nil }
         guard revision.map({ $0 == document.revision }) ?? true else { return false }
         guard fields.hasWideNumbers || document.fields.hasWideNumbers else {
@@ -52,7 +52,7 @@ public struct WriteCondition: Sendable, Hashable {
     }
 
     /// Returns the error with the current values of its fields, without those that are too large for a recorded response.
-    func failure(_ id: DocumentID, _ document: Document?) -> CollectionError {
+    package func failure(_ id: DocumentID, _ document: Document?) -> CollectionError {
         var found = JSONObject()
         var room = 256
         for name in fields.names.sorted() {

@@ -1,6 +1,6 @@
 /// Caches the elements of arrays in a document for `contains` conditions, so that an array is read twice for any number of them.
 /// Pure.
-struct ArrayElements {
+package struct ArrayElements {
     /// The hashes of a field's elements.
     private struct Hashes {
         var all: Set<Int> = []
@@ -10,6 +10,8 @@ struct ArrayElements {
 
     /// By fields; nil after the first condition, which compares the elements.
     private var fields: [FieldPath: Hashes?] = [:]
+
+    package init() {}
 
     /// Returns whether a field is an array with the operand; nil when the time is up and the call must be repeated.
     ///

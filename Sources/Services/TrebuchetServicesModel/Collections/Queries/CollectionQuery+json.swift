@@ -28,7 +28,7 @@ extension CollectionQuery: DirectJSON {
             includesCount: try members.flag("counts"))
     }
 
-    var value: JSONValue {
+    package var value: JSONValue {
         var members: JSONObject = [
             "conditions": .array(conditions.map(\.value)),
             "order": .array(
@@ -122,7 +122,7 @@ extension JSONObject {
 
 extension CollectionQuery {
     /// Decodes a query of a client. Its size is checked before anything is decoded.
-    init(sent query: EncodedJSON) throws(CollectionError) {
+    package init(sent query: EncodedJSON) throws(CollectionError) {
         guard query.byteCount <= Self.maximumBytes else {
             throw .invalidQuery("\(query.byteCount) bytes; at most \(Self.maximumBytes) are allowed")
         }

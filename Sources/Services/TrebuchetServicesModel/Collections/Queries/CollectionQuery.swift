@@ -42,7 +42,7 @@ public struct CollectionQuery: Sendable {
     public static var all: Self { Self() }
 
     /// The query in a normal form, equal for queries that differ only in the order of their conditions.
-    var canonical: Self {
+    package var canonical: Self {
         Self(
             where: QueryCondition.canonical(conditions), order: order, limit: limit, after: after,
             includesCount: includesCount)
@@ -65,17 +65,17 @@ public struct CollectionQuery: Sendable {
     }
 
     /// The position after which it starts.
-    var start: QueryCursor? {
+    package var start: QueryCursor? {
         get throws(CollectionError) {
             guard let after else { return nil }
             return try QueryCursor(after, order)
         }
     }
 
-    func matches(_ document: Document) -> Bool { conditions.allSatisfy { $0.matches(document) } }
+    package func matches(_ document: Document) -> Bool { conditions.allSatisfy { $0.matches(document) } }
 
     /// Returns whether one document comes before another; no two are at the same position.
-    func precedes(_ one: Document, _ other: Document) -> Bool { order.precedes(one, other) }
+    package func precedes(_ one: Document, _ other: Document) -> Bool { order.precedes(one, other) }
 }
 
 /// Strings are compared by their bytes.
@@ -98,7 +98,7 @@ extension CollectionQuery: Hashable {
 /// A sort order by one field, which is named as in a ``QueryCondition``. Missing values come first, then false, true, numbers,
 /// strings by their first 512 bytes, arrays and objects; all arrays are equal, and so are all objects.
 public struct QueryOrder: Hashable, Sendable {
-    let path: FieldPath
+    package let path: FieldPath
     /// True when the largest value comes first.
     public let isDescending: Bool
 
@@ -118,7 +118,7 @@ public struct QueryOrder: Hashable, Sendable {
 
 extension [QueryOrder] {
     /// Returns whether one document comes before another; no two are at the same position.
-    func precedes(_ one: Document, _ other: Document) -> Bool {
+    package func precedes(_ one: Document, _ other: Document) -> Bool {
         for order in self {
             let sign = order.path.withText(in: one) { one in
                 order.path.withText(in: other) { JSONOrder.comparePlaces(one, $0) }

@@ -6,7 +6,9 @@ internal import Platform
 /// `title` is a field, `address.city` a member of an object in a field. A backslash escapes a dot, a backslash or a `$`: `a\.b`
 /// is the field `a.b`. An unescaped `$` at the beginning selects metadata of the document: `$creator`, `$created`, `$revision`,
 /// `$createdAt`, `$updatedAt`.
-struct FieldPath: Sendable {
+@usableFromInline
+package struct FieldPath: Sendable {
+    @usableFromInline
     enum Location: Sendable, Equatable {
         case field([String])
         /// The id of the principal that created the document; null without one.
@@ -22,7 +24,7 @@ struct FieldPath: Sendable {
 
     let text: String
     /// Nil for an invalid path.
-    let location: Location?
+    @usableFromInline let location: Location?
 
     /// Creates a path in its normal form: with a backslash only where it is needed.
     init(_ text: String) {
@@ -94,21 +96,32 @@ struct FieldPath: Sendable {
     }
 
     /// Calls `body` with the canonical text of the value; nil when it is missing.
-    func withText<Result>(
+    @inlinable
+    package func withText<Result>(
         in document: Document, _ body: (UnsafeRawBufferPointer?) throws -> Result
     ) rethrows -> Result {
         guard case .field(let names) = location else {
-            guard let json = value(in: document)?.json else { return try body(nil) }
+            guard let json = metadata(of: document) else { return try body(nil) }
             return try json.withUnsafeBytes { try body($0) }
         }
         return try document.fields.withText(of: names[0]) { value in
-            var value = value
-            for name in names.dropFirst() {
-                guard let object = value else { break }
-                value = JSONObjectParts.withCanonical(name) { CanonicalJSON.member($0, of: object) }
-            }
-            return try body(value)
+            try body(names.count == 1 ? value : Self.member(names.dropFirst(), of: value))
         }
+    }
+
+    /// Returns the text of the value of metadata; nil when it is missing.
+    @usableFromInline
+    func metadata(of document: Document) -> [UInt8]? { value(in: document)?.json }
+
+    /// Returns the text of a value within objects; nil when it is missing.
+    @usableFromInline
+    static func member(_ names: ArraySlice<String>, of object: UnsafeRawBufferPointer?) -> UnsafeRawBufferPointer? {
+        var value = object
+        for name in names {
+            guard let object = value else { break }
+            value = JSONObjectParts.withCanonical(name) { CanonicalJSON.member($0, of: object) }
+        }
+        return value
     }
 
     /// Returns the value; nil when it is missing.
@@ -127,6 +140,6 @@ struct FieldPath: Sendable {
 
 /// Compared by its bytes, because strings that are equal in Swift may be different names.
 extension FieldPath: Hashable {
-    static func == (one: Self, other: Self) -> Bool { one.text.isSameBytes(as: other.text) }
-    func hash(into hasher: inout Hasher) { text.hashBytes(into: &hasher) }
+    @usableFromInline package static func == (one: Self, other: Self) -> Bool { one.text.isSameBytes(as: other.text) }
+    @usableFromInline package func hash(into hasher: inout Hasher) { text.hashBytes(into: &hasher) }
 }

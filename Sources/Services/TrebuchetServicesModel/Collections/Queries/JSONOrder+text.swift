@@ -2,7 +2,7 @@ internal import TrebuchetWire
 
 /// The order of values as canonical JSON text, nil for a missing one. Values are decoded only where their texts do not decide.
 extension JSONOrder {
-    static func kind(_ text: UnsafeRawBufferPointer?) -> Kind {
+    package static func kind(_ text: UnsafeRawBufferPointer?) -> Kind {
         switch text?.first {
         case nil, UInt8(ascii: "n"): .null
         case UInt8(ascii: "t"), UInt8(ascii: "f"): .bool
@@ -63,7 +63,7 @@ extension JSONOrder {
     }
 
     /// Returns the part of a number or string that counts for the sort position, as ``placing(_:)``; nil for other values.
-    static func placing(text: UnsafeRawBufferPointer?) -> JSONValue? {
+    package static func placing(text: UnsafeRawBufferPointer?) -> JSONValue? {
         guard let text else { return nil }
         switch kind(text) {
         case .number: return JSONValue(canonical: text)

@@ -1,17 +1,21 @@
-internal import Glibc
+#if canImport(Darwin)
+    internal import Darwin
+#else
+    internal import Glibc
+#endif
 internal import Platform
 
 /// A total order of JSON values, missing ones first. Numbers are compared as numbers, strings by their bytes.
-enum JSONOrder {
+package enum JSONOrder {
     /// The kind of a value; kinds are compared before values.
-    enum Kind: Int, Comparable {
+    package enum Kind: Int, Comparable {
         case null, bool, number, text, array, object
 
-        static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
+        package static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
     }
 
     /// Returns a negative number when the first value comes first, a positive one when the second does.
-    static func compare(_ one: JSONValue?, _ other: JSONValue?) -> Int {
+    package static func compare(_ one: JSONValue?, _ other: JSONValue?) -> Int {
         switch (one ?? .null, other ?? .null) {
         case (.integer(let one), .integer(let other)): sign(one, other)
         case (.integer(let one), .number(let other)): compare(one, other)
@@ -49,7 +53,7 @@ enum JSONOrder {
         return kind == self.kind(other) && (kind == .number || kind == .text)
     }
 
-    static func kind(_ value: JSONValue) -> Kind {
+    package static func kind(_ value: JSONValue) -> Kind {
         switch value {
         case .null: .null
         case .bool: .bool
@@ -79,7 +83,7 @@ enum JSONOrder {
 
     /// Returns the part of a value that counts for the sort position: the beginning of a long string, only the kind of an array
     /// or object. So a cursor is small.
-    static func placing(_ value: JSONValue?) -> JSONValue {
+    package static func placing(_ value: JSONValue?) -> JSONValue {
         switch value ?? .null {
         case .string(let text) where text.utf8.count > maximumTextLength:
             .string(String(decoding: text.utf8.prefix(placingCount(text)), as: UTF8.self))

@@ -5,12 +5,12 @@
 /// `$revision` (the numbers of the writes that created and last changed it). A backslash escapes a dot or a backslash in a
 /// name, and a `$` at its beginning: `a\.b`.
 public struct QueryCondition: Sendable {
-    enum Comparison: String, Sendable {
+    package enum Comparison: String, Sendable {
         case equal, notEqual, less, lessOrEqual, greater, greaterOrEqual, contains, prefix
         case isIn = "in"
     }
 
-    indirect enum Kind: Hashable, Sendable {
+    package indirect enum Kind: Hashable, Sendable {
         case field(FieldPath, Comparison, JSONValue)
         /// All conditions of at least one group hold.
         case any([[QueryCondition]])
@@ -19,7 +19,7 @@ public struct QueryCondition: Sendable {
     /// The maximum number of values of one `in`.
     public static let maximumListCount = 64
 
-    let kind: Kind
+    package let kind: Kind
     /// The text of the compared value; for `in`, that of each.
     private let operands: [ConditionOperand]
 
@@ -71,7 +71,7 @@ public struct QueryCondition: Sendable {
     /// Evaluates a condition without groups. Returns nil when the time is up and the call must be repeated.
     ///
     /// - Parameter elements: the cache for the same document.
-    func matches(_ document: Document, _ elements: inout ArrayElements, _ slice: inout ScanSlice) -> Bool? {
+    package func matches(_ document: Document, _ elements: inout ArrayElements, _ slice: inout ScanSlice) -> Bool? {
         switch kind {
         // See `ConditionEvaluation`.
         case .any: return false

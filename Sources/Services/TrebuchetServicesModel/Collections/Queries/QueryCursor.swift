@@ -3,12 +3,12 @@ internal import Platform
 internal import TrebuchetWire
 
 /// A position in an order: right after a document, even if that does not exist any more. Its text is opaque.
-struct QueryCursor: Hashable, Sendable {
+package struct QueryCursor: Hashable, Sendable {
     /// The document's values of the order's fields.
     let values: [JSONValue]
     /// Their canonical texts.
-    let texts: [[UInt8]]
-    let created: Int
+    package let texts: [[UInt8]]
+    package let created: Int
     let id: DocumentID
     /// Identifies the order, so that a cursor of another order is refused.
     private let order: UInt32
@@ -16,7 +16,7 @@ struct QueryCursor: Hashable, Sendable {
     /// Space for four truncated strings, in base64 twice, and the rest.
     static let maximumTextLength = 8 << 10
 
-    init(behind document: Document, in order: [QueryOrder]) {
+    package init(behind document: Document, in order: [QueryOrder]) {
         values = order.map { JSONOrder.placing($0.path.value(in: document)) }
         texts = values.map(\.json)
         created = document.created
@@ -38,7 +38,7 @@ struct QueryCursor: Hashable, Sendable {
         texts = values.map(\.json)
     }
 
-    var text: String {
+    package var text: String {
         let parts = [.string(id.text)] + values
         let numbers: [JSONValue] = [.integer(Int64(order)), .integer(Int64(created))]
         return CursorText.text(JSONValue.array(numbers + parts.map { Self.packed($0) }).json)
@@ -56,7 +56,7 @@ struct QueryCursor: Hashable, Sendable {
     }
 
     /// Returns whether a document comes after the cursor.
-    func precedes(_ document: Document, in order: [QueryOrder]) -> Bool {
+    package func precedes(_ document: Document, in order: [QueryOrder]) -> Bool {
         for (order, text) in zip(order, texts) {
             let sign = order.path.withText(in: document) { other in
                 text.withUnsafeBytes { JSONOrder.comparePlaces($0, other) }

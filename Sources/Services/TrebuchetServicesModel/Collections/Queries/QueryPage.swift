@@ -11,6 +11,13 @@ public struct QueryPage: Codable, Sendable, Equatable {
     public let count: Int?
     /// The number of the last write that the page includes.
     public let revision: Int
+
+    package init(documents: [Document], cursor: String?, count: Int?, revision: Int) {
+        self.documents = documents
+        self.cursor = cursor
+        self.count = count
+        self.revision = revision
+    }
 }
 
 /// Conformance to `Codable` for other coders.

@@ -1,20 +1,30 @@
-internal import Trebuchet
+package import Deltas
 internal import TrebuchetWire
 
 // trebuchet: as declared
 /// The result of a query: the state that clients observe.
-struct QueryResult: DeltaRecord, Equatable {
+package struct QueryResult: DeltaRecord, Equatable {
     // trebuchet: TypeScript = number
     /// The number of the last write that changed the result. Tickets and responses to writes say up to which later write the
     /// result is complete.
-    @DeltaValue var revision = 0
+    @DeltaValue package var revision = 0
     /// The number of matching documents, including those that are not shown; nil unless the query counts.
-    @DeltaValue var count: Int? = nil
+    @DeltaValue package var count: Int? = nil
     /// True when more documents match after the shown ones.
-    @DeltaValue var hasMore = false
-    var documents = KeyedCollection<Document>()
+    @DeltaValue package var hasMore = false
+    package var documents = KeyedCollection<Document>()
 
-    static let deltaMembers: [DeltaMember<QueryResult>] = [
+    package init(
+        revision: Int = 0, count: Int? = nil, hasMore: Bool = false,
+        documents: KeyedCollection<Document> = KeyedCollection<Document>()
+    ) {
+        _revision = DeltaValue(wrappedValue: revision)
+        _count = DeltaValue(wrappedValue: count)
+        _hasMore = DeltaValue(wrappedValue: hasMore)
+        self.documents = documents
+    }
+
+    package static let deltaMembers: [DeltaMember<QueryResult>] = [
         DeltaMember("revision", \._revision), DeltaMember("count", \._count), DeltaMember("hasMore", \._hasMore),
         DeltaMember("documents", \.documents),
     ]
@@ -24,7 +34,7 @@ extension QueryResult {
     private enum CodingKeys: String, CodingKey { case revision, count, hasMore, documents }
 
     /// Also decodes results of servers that do not count.
-    init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         if let direct = try Self.readDirectly(from: decoder) {
             self = direct
             return
@@ -36,7 +46,7 @@ extension QueryResult {
         documents = try members.decode(KeyedCollection<Document>.self, forKey: .documents)
     }
 
-    func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         if try writeDirectly(to: encoder) { return }
         var members = encoder.container(keyedBy: CodingKeys.self)
         try members.encode(revision, forKey: .revision)
@@ -48,21 +58,27 @@ extension QueryResult {
 }
 
 /// The change of a result by changed documents.
-struct ResultChange: Sendable, Equatable {
-    enum Step: Sendable, Equatable {
+package struct ResultChange: Sendable, Equatable {
+    package enum Step: Sendable, Equatable {
         case remove(Document.ID)
         case insert(Document, at: Int)
         /// Replaces a document, which is at this index afterwards.
         case update(Document, at: Int)
     }
 
-    var steps: [Step] = []
-    var count: Int?
-    var hasMore: Bool
+    package var steps: [Step] = []
+    package var count: Int?
+    package var hasMore: Bool
+
+    package init(steps: [Step] = [], count: Int? = nil, hasMore: Bool) {
+        self.steps = steps
+        self.count = count
+        self.hasMore = hasMore
+    }
 }
 
 extension QueryResult {
-    mutating func apply(_ change: ResultChange, revision: Int) {
+    package mutating func apply(_ change: ResultChange, revision: Int) {
         for step in change.steps {
             switch step {
             case .remove(let id): documents.remove(id: id)
@@ -79,19 +95,31 @@ extension QueryResult {
 }
 
 /// The response to opening a query: the actor with its result, and the state of that result.
-struct QueryTicket: Codable, Sendable, Hashable {
+package struct QueryTicket: Codable, Sendable, Hashable {
     /// The name of the actor; a secret of the clients that may read it.
-    let view: String
+    package let view: String
     /// The number of the query in responses to writes.
-    var number: Int?
+    package var number: Int?
     /// The revision of the result when the query was opened.
-    var shown: Int?
+    package var shown: Int?
     /// The last write of the collection at that time; the result is complete up to it.
-    var revision: Int?
+    package var revision: Int?
+
+    package init(view: String, number: Int? = nil, shown: Int? = nil, revision: Int? = nil) {
+        self.view = view
+        self.number = number
+        self.shown = shown
+        self.revision = revision
+    }
 }
 
 /// A change of one document; nil for a deleted one.
-struct DocumentChange: Sendable, Equatable {
-    let id: Document.ID
-    let after: Document?
+package struct DocumentChange: Sendable, Equatable {
+    package let id: Document.ID
+    package let after: Document?
+
+    package init(id: Document.ID, after: Document?) {
+        self.id = id
+        self.after = after
+    }
 }

@@ -1,16 +1,16 @@
 internal import Platform
 
 /// A time slice of long work, after which other work gets its turn.
-struct ScanSlice {
+package struct ScanSlice {
     /// Nanoseconds.
-    static let duration: UInt64 = 500_000
+    package static let duration: UInt64 = 500_000
 
     private let start: UInt64
     private let end: UInt64
     private var steps = 0
     private static let stepsBetweenChecks = 16
 
-    init(nanoseconds: UInt64 = Self.duration) {
+    package init(nanoseconds: UInt64 = Self.duration) {
         start = MonotonicClock.now
         end = start &+ nanoseconds
     }
@@ -18,13 +18,13 @@ struct ScanSlice {
     private init(end: UInt64) { (start, self.end) = (MonotonicClock.now, end) }
 
     /// A longer slice, for work that many callers wait for.
-    static var shared: ScanSlice { ScanSlice(nanoseconds: 4 * duration) }
+    package static var shared: ScanSlice { ScanSlice(nanoseconds: 4 * duration) }
 
     /// A slice without end.
-    static var unlimited: ScanSlice { ScanSlice(end: .max) }
+    package static var unlimited: ScanSlice { ScanSlice(end: .max) }
 
     /// The time since its start in nanoseconds.
-    var elapsed: UInt64 { MonotonicClock.now &- start }
+    package var elapsed: UInt64 { MonotonicClock.now &- start }
 
     /// Creates a slice that ends after a number of steps; for tests.
     init(steps: Int) {
@@ -33,10 +33,10 @@ struct ScanSlice {
     }
 
     /// True at the end of the slice; for use between long steps.
-    var isOver: Bool { MonotonicClock.now >= end }
+    package var isOver: Bool { MonotonicClock.now >= end }
 
     /// Returns whether the slice has ended. The clock is read when enough steps were counted.
-    mutating func isOver(afterSteps count: Int) -> Bool {
+    package mutating func isOver(afterSteps count: Int) -> Bool {
         steps += count
         guard steps >= Self.stepsBetweenChecks else { return false }
         steps = 0

@@ -2,16 +2,16 @@
 ///
 /// Values that `JSONOrder.areEqual` treats as equal have the same hash; different values may have the same one too, so a found
 /// document or list must be compared. The time for a value is bounded.
-enum ValueHash {
+package enum ValueHash {
     /// The maximum number of strings, numbers and brackets of an array or object that are hashed.
     private static let maximumTokens = 256
     /// The maximum number of bytes of a string that are hashed.
     private static let maximumTextLength = 512
 
-    static func of(_ value: JSONValue) -> Int { value.json.withUnsafeBytes { of($0) } }
+    package static func of(_ value: JSONValue) -> Int { value.json.withUnsafeBytes { of($0) } }
 
     /// - Parameter text: a canonical text; nil for a missing value, which is equal to null.
-    static func of(_ text: UnsafeRawBufferPointer?) -> Int {
+    package static func of(_ text: UnsafeRawBufferPointer?) -> Int {
         var hasher = Hasher()
         guard let text, JSONOrder.kind(text) != .null else { return hasher.finalize() }
         var (at, tokens) = (0, 0)

@@ -1,17 +1,23 @@
 /// A position in the events of a room: the number of the last event within an epoch.
-struct EventPosition: Codable, Sendable, Equatable {
+package struct EventPosition: Codable, Sendable, Equatable {
     /// Identifies one counting of the events. A room that is created again has another epoch and counts from 1.
-    let epoch: String
+    package let epoch: String
     /// The number of the last event; 0 before the first.
-    let last: Int
+    package let last: Int
     /// The last positions of earlier epochs whose events the room still has, oldest first. Nil for none. At most `maximumEarlierIncarnations`.
-    var earlier: [EventPosition]?
+    package var earlier: [EventPosition]?
+
+    package init(epoch: String, last: Int, earlier: [EventPosition]? = nil) {
+        self.epoch = epoch
+        self.last = last
+        self.earlier = earlier
+    }
 
     /// The maximum number of earlier epochs.
     static let maximumEarlierIncarnations = 8
 
     /// The position with at most `maximumEarlierIncarnations` earlier epochs, so that no server can grow a client's memory.
-    var bounded: EventPosition {
+    package var bounded: EventPosition {
         let newest = earlier?.suffix(Self.maximumEarlierIncarnations).map {
             EventPosition(epoch: $0.epoch, last: $0.last)
         }
@@ -19,25 +25,27 @@ struct EventPosition: Codable, Sendable, Equatable {
     }
 
     /// Returns the same position as the start of another epoch.
-    func next(_ epoch: String) -> EventPosition {
+    package func next(_ epoch: String) -> EventPosition {
         let before = (earlier ?? []) + [EventPosition(epoch: self.epoch, last: last)]
         return EventPosition(epoch: epoch, last: last, earlier: before.suffix(Self.maximumEarlierIncarnations))
     }
 }
 
 /// The progress of a client in the events of a room. It turns the received events into each event once, in order.
-struct EventCursor: Equatable {
+package struct EventCursor: Equatable {
     private var epoch: String?
     /// The lives before it that the room has named.
     private var earlier: [EventPosition] = []
     /// The number of the last event that was seen; nil as long as it is not known where to begin.
-    private(set) var last: Int?
+    package private(set) var last: Int?
+
+    package init() {}
 
     /// The client has joined the room, perhaps again. All events published after its first join are for it.
     ///
     /// - Returns: true when the room that the client knows has ended and this is a new one, so that events may be missing.
     @discardableResult
-    mutating func joined(at position: EventPosition) -> Bool {
+    package mutating func joined(at position: EventPosition) -> Bool {
         let position = position.bounded
         defer { (epoch, earlier) = (position.epoch, position.earlier ?? []) }
         switch epoch {
@@ -68,19 +76,19 @@ struct EventCursor: Equatable {
     }
 
     /// The room was joined before its events were observed: events up to `number` are skipped.
-    mutating func reset(after number: Int, in epoch: String?) {
+    package mutating func reset(after number: Int, in epoch: String?) {
         guard last == nil else { return }
         (last, self.epoch) = (max(0, number), epoch)
     }
 
     /// Returns whether no event is missing between the last seen one and `event`.
-    func continues(with event: RoomEvent) -> Bool {
+    package func continues(with event: RoomEvent) -> Bool {
         let last = last ?? 0
         return event.number <= last || event.number - 1 == last
     }
 
     /// Returns the new events of a sorted list, and the number of missed events before them.
-    mutating func advance(over events: [RoomEvent]) -> (events: [RoomEvent], missed: Int) {
+    package mutating func advance(over events: [RoomEvent]) -> (events: [RoomEvent], missed: Int) {
         guard let last else { return ([], 0) }
         let new = events.filter { $0.number > last }
         guard let first = new.first, let newest = new.last else { return ([], 0) }

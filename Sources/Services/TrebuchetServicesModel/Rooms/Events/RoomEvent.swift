@@ -1,19 +1,26 @@
-internal import Bytes
-internal import TrebuchetWire
+package import Bytes
+package import TrebuchetWire
 
 // trebuchet: as declared
 /// One event of a room, in its wire form.
-struct RoomEvent: Codable, Sendable, Equatable {
+package struct RoomEvent: Codable, Sendable, Equatable {
     /// Counts from 1, over all topics of the room.
-    let number: Int
-    let topic: String
+    package let number: Int
+    package let topic: String
     /// The membership that published the event.
-    let peer: String
-    let payload: EncodedJSON
+    package let peer: String
+    package let payload: EncodedJSON
+
+    package init(number: Int, topic: String, peer: String, payload: EncodedJSON) {
+        self.number = number
+        self.topic = topic
+        self.peer = peer
+        self.payload = payload
+    }
 }
 
 extension RoomEvent: DirectJSON {
-    init(json: inout JSONCursor, depth: Int) throws {
+    package init(json: inout JSONCursor, depth: Int) throws {
         var (number, topic, peer, payload): (Int?, String?, String?, EncodedJSON?)
         try json.eachMember(depth: depth) { json, name in
             switch name {
@@ -32,7 +39,7 @@ extension RoomEvent: DirectJSON {
         self.init(number: number, topic: topic, peer: peer, payload: payload)
     }
 
-    func write(json: inout ByteBuffer) {
+    package func write(json: inout ByteBuffer) {
         json.append(#"{"number":"# as StaticString)
         json.append(decimal: Int64(number))
         json.append(#","topic":"# as StaticString)

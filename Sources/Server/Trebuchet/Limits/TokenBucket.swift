@@ -1,21 +1,6 @@
 internal import Bytes
 internal import Platform
 
-/// A rate limit for calls: a sustained rate and a burst size.
-public struct RateLimit: Sendable, Hashable {
-    /// The sustained rate in calls per second. Fractions are allowed: 0.1 is one call in ten seconds.
-    public var callsPerSecond: Double
-    /// The number of calls that may arrive at once after a pause.
-    public var burst: Int
-
-    /// Creates a rate limit. Both values must be greater than 0, else it traps.
-    public init(callsPerSecond: Double, burst: Int) {
-        precondition(callsPerSecond > 0 && burst > 0, "a rate limit must allow at least one call")
-        self.callsPerSecond = callsPerSecond
-        self.burst = burst
-    }
-}
-
 extension RateLimit {
     /// The limit of a network whose hosts have this limit.
     package var ofNetwork: RateLimit {
