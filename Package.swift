@@ -67,6 +67,7 @@ let package = Package(
         .library(name: "StateMachines", targets: ["StateMachines"]),
         .library(name: "TrebuchetServices", targets: ["TrebuchetServices"]),
         .library(name: "TrebuchetServicesModel", targets: ["TrebuchetServicesModel"]),
+        .library(name: "TrebuchetServicesClient", targets: ["TrebuchetServicesClient"]),
         .library(name: "TrebuchetTelemetry", targets: ["TrebuchetTelemetry"]),
         .library(name: "TrebuchetStore", targets: ["TrebuchetStore"]),
         .library(name: "TrebuchetCluster", targets: ["TrebuchetCluster"]),
@@ -135,7 +136,14 @@ let package = Package(
         library(
             "TrebuchetServicesModel", in: "Services",
             ["TrebuchetActors", "TrebuchetWire", "Deltas", "Bytes", "Platform"]),
-        // Layer 5: servers and socket transports; a transport over Foundation for systems without `Networking`.
+        // Layer 5: the client of the services.
+        library(
+            "TrebuchetServicesClient", in: "Services",
+            [
+                "TrebuchetServicesModel", "TrebuchetClient", "TrebuchetActors", "Transports", "SharedState", "Relays",
+                "TrebuchetWire", "Deltas", "Bytes", "Platform",
+            ]),
+        // Servers and socket transports; a transport over Foundation for systems without `Networking`.
         library("TrebuchetURLSession", in: "Client", ["TrebuchetClient", "Transports"]),
         library(
             "Trebuchet", in: "Server",
@@ -163,8 +171,9 @@ let package = Package(
         library(
             "TrebuchetServices", in: "Services",
             [
-                "TrebuchetServicesModel", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster",
-                "Transports", "SharedState", "Relays", "Transfers", "TrebuchetWire", "Bytes", "Platform", "CEpoll",
+                "TrebuchetServicesModel", "TrebuchetServicesClient", "Trebuchet", "TrebuchetActors", "TrebuchetClient",
+                "TrebuchetCluster", "Transports", "SharedState", "Relays", "Transfers", "TrebuchetWire", "Bytes",
+                "Platform", "CEpoll",
             ]),
         // Beside the layers: support for tests and previews of apps.
         library(
@@ -235,8 +244,9 @@ let package = Package(
         test(
             "ServicesNodesTests",
             [
-                "TrebuchetServices", "TrebuchetServicesModel", "Trebuchet", "TrebuchetActors", "TrebuchetClient",
-                "TrebuchetCluster", "Transports", "SharedState", "Platform", "TestSupport", "NodeSupport",
+                "TrebuchetServices", "TrebuchetServicesModel", "TrebuchetServicesClient", "Trebuchet",
+                "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Transports", "SharedState", "Platform",
+                "TestSupport", "NodeSupport",
             ]),
         test("RelaysTests", ["Relays", "Platform", "TestSupport"]),
         test("QStreamTests", ["QStream", "Relays", "Platform", "TestSupport"]),
@@ -312,10 +322,10 @@ let package = Package(
         test(
             "TrebuchetServicesTests",
             [
-                "TrebuchetServices", "TrebuchetServicesModel", "Trebuchet", "TrebuchetActors", "TrebuchetClient",
-                "Transports", "TrebuchetTesting", "SharedState", "Networking", "TrebuchetWire",
-                "Deltas", "Bytes", "Relays", "DocumentedDefaults", "COpenSSL", "WebSockets", "TestSupport",
-                "Platform",
+                "TrebuchetServices", "TrebuchetServicesModel", "TrebuchetServicesClient", "Trebuchet",
+                "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetTesting", "SharedState", "Networking",
+                "TrebuchetWire", "Deltas", "Bytes", "Relays", "DocumentedDefaults", "COpenSSL", "WebSockets",
+                "TestSupport", "Platform",
             ]),
         // Sign-in at servers that are nodes of one cluster.
         test(
@@ -433,6 +443,15 @@ let package = Package(
                 "SharedModel",
                 "TestSupport",
             ]),
+        // A chat without the package's sockets, its view model and the test of it; also a separate package.
+        .target(
+            name: "PortableChat",
+            dependencies: ["TrebuchetServicesClient", "TrebuchetClient", "TrebuchetURLSession", "SharedState"],
+            path: "Tests/Fixtures/PortableChat/Sources/PortableChat", swiftSettings: settings),
+        .testTarget(
+            name: "PortableChatTests",
+            dependencies: ["PortableChat", "TrebuchetServicesClient", "TrebuchetClient", "SharedState"],
+            path: "Tests/Fixtures/PortableChat/Tests/PortableChatTests", swiftSettings: settings),
         test("SharedModelTests", ["SharedModel", "TrebuchetClient", "Transports", "Trebuchet", "TestSupport"]),
         // Command-line options of the programs in Tools.
         .target(name: "ToolOptions", path: "Tools/ToolOptions", swiftSettings: settings),
@@ -539,11 +558,12 @@ if let wanted = ProcessInfo.processInfo.environment["TREBUCHET_TESTS"]?.split(se
     package.products.removeAll { _ in true }
 }
 
-// The targets without epoll and OpenSSL: a client, and the state family.
+// The targets without epoll and OpenSSL: a client, also of the services, and the state family.
 var portable: Set<String> = [
     "Platform", "Bytes", "IdentifiedArrays", "SwiftReading", "TrebuchetMacros", "StateMachineMacros", "Relays",
     "Transports", "TrebuchetWire", "Deltas", "QStream", "Loading", "StateMachines", "SharedState", "TrebuchetActors",
-    "TrebuchetClient", "TrebuchetURLSession", "SharedModel",
+    "TrebuchetClient", "TrebuchetURLSession", "TrebuchetServicesModel", "TrebuchetServicesClient", "SharedModel",
+    "PortableChat", "PortableChatTests",
 ]
 #if os(Linux)
     portable.insert("CEpoll")

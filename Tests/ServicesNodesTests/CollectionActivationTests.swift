@@ -5,6 +5,7 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 
 /// What callers receive while the log of a collection cannot be read.
 @MainActor @Suite(.timeLimit(.minutes(5))) struct CollectionActivationTests {

@@ -8,6 +8,7 @@ import Trebuchet
 import TrebuchetCluster
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 @testable import TrebuchetServicesModel
 
 /// Collections on several nodes in one process, with a coordination store in memory.

@@ -4,7 +4,7 @@ enum DocumentationRules {
     static let modules: Set<String> = [
         "Deltas", "IdentifiedArrays", "Loading", "QStream", "Relays", "SharedState", "StateMachines", "Transports",
         "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "TrebuchetRedis", "TrebuchetServices",
-        "TrebuchetServicesModel", "TrebuchetStore", "TrebuchetTesting",
+        "TrebuchetServicesModel", "TrebuchetServicesClient", "TrebuchetStore", "TrebuchetTesting",
         "TrebuchetURLSession", "WebSockets",
     ]
 

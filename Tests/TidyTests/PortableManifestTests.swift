@@ -56,14 +56,16 @@ import Testing
     func targets() async throws {
         let dump = try await dump("TREBUCHET_PORTABLE=1")
         let names = Set(dump.targets.map(\.name))
-        #expect(names.isSuperset(of: ["TrebuchetClient", "TrebuchetMacros", "SharedModel"]))
+        #expect(names.isSuperset(of: ["TrebuchetClient", "TrebuchetMacros", "TrebuchetServicesClient", "SharedModel"]))
         #expect(names.isDisjoint(with: ["Networking", "WebSockets", "Trebuchet", "COpenSSL", "TrebuchetServices"]))
         for target in dump.targets {
             let left = Set(target.dependencies.compactMap(\.target)).subtracting(names)
             #expect(left.isEmpty, "\(target.name)")
             #expect(target.dependencies.allSatisfy { $0.product == nil }, "\(target.name)")
         }
-        #expect(dump.products.contains { $0.name == "TrebuchetClient" })
+        for name in ["TrebuchetClient", "TrebuchetServicesModel", "TrebuchetServicesClient"] {
+            #expect(dump.products.contains { $0.name == name })
+        }
         for product in dump.products { #expect(names.isSuperset(of: product.targets), "\(product.name)") }
     }
 

@@ -13,7 +13,8 @@ enum TrapRules {
         "Bytes", "Platform", "Transports", "Relays", "IdentifiedArrays", "Networking", "WebSockets", "TrebuchetWire",
         "Deltas",
         "TrebuchetActors", "TrebuchetClient", "Trebuchet", "TrebuchetServices", "TrebuchetCluster", "TrebuchetRedis",
-        "TrebuchetServicesModel", "TrebuchetStore", "Transfers", "TrebuchetTelemetry", "TrebuchetURLSession",
+        "TrebuchetServicesModel", "TrebuchetServicesClient", "TrebuchetStore", "Transfers", "TrebuchetTelemetry",
+        "TrebuchetURLSession",
     ]
 
     static let groups = [
@@ -49,7 +50,7 @@ enum TrapRules {
                 "Services/TrebuchetServices/Auth/Accounts/Accounts.swift": 1,
                 "Services/TrebuchetServices/Auth/Mail/CommandMailer.swift": 1,
                 "Services/TrebuchetServices/Auth/OpenID/OpenIDProvider.swift": 1,
-                "Services/TrebuchetServices/Collections/Client/ClientCollections.swift": 1,
+                "Services/TrebuchetServicesClient/Collections/ClientCollections.swift": 1,
                 "Server/TrebuchetStore/WorkerThread.swift": 1,
                 "Transport/WebSockets/WebSocket+sending.swift": 1,
             ]),

@@ -7,6 +7,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 
 @MainActor
 @Suite(.timeLimit(.minutes(5)))

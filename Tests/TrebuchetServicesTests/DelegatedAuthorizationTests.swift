@@ -5,6 +5,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 
 /// An `authorize` that knows the actors of Docs/Guides/Services.md and none of their helper actors, and the effects of its refusals.
 @MainActor @Suite(.timeLimit(.minutes(5))) struct DelegatedAuthorizationTests {

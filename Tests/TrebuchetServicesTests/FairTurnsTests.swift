@@ -3,6 +3,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 @testable import TrebuchetServicesModel
 
 @Suite(.timeLimit(.minutes(5))) struct FairTurnsTests {

@@ -256,7 +256,7 @@ extension ModelBuilder {
 
     static let systemModules: Set<String> = [
         "Swift", "Foundation", "FoundationEssentials", "CoreFoundation", "Trebuchet", "TrebuchetServices",
-        "TrebuchetServicesModel", "Deltas", "SharedState",
+        "TrebuchetServicesModel", "TrebuchetServicesClient", "Deltas", "SharedState",
     ]
 
     private func builtInType(_ component: Component, _ scope: Scope) -> WireType? {

@@ -6,6 +6,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 @testable import TrebuchetServicesModel
 
 @MainActor @Suite(.timeLimit(.minutes(5))) struct CollectionAbuseTests {

@@ -3,6 +3,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 @testable import TrebuchetServicesModel
 
 /// The cost of a guest's requests is proportional to their size.

@@ -5,6 +5,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 
 /// Commits in progress when their collection ends, since another node owns it.
 @MainActor @Suite("Collections that end", .timeLimit(.minutes(5))) struct CollectionEndTests {

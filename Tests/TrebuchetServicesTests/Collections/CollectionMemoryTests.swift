@@ -5,6 +5,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 @testable import TrebuchetServicesModel
 
 @Suite("Memory of collections", .timeLimit(.minutes(5))) struct CollectionMemoryTests {

@@ -6,6 +6,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 
 @MainActor @Suite(.timeLimit(.minutes(5))) struct CollectionOfflineTests {
     /// A guest behind a link, and one that is always connected.

@@ -6,6 +6,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 @testable import TrebuchetServicesModel
 
 /// An actor type with methods that no collection has.

@@ -6,6 +6,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 
 /// Documents with an expiry.
 extension CollectionWriteTests {

@@ -5,6 +5,7 @@ import TrebuchetTesting
 import TrebuchetWire
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 @testable import TrebuchetServicesModel
 
 @MainActor @Suite("Ids of documents, and their times", .timeLimit(.minutes(5))) struct DocumentIDTests {

@@ -3,6 +3,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 @testable import TrebuchetServicesModel
 
 @Suite("The evaluation of a mutation in parts") struct MutationEvaluationTests {

@@ -4,6 +4,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 
 @Suite struct PendingWritesTests {
     private func pending(_ commands: [DocumentCommand]) throws -> PendingWrites {

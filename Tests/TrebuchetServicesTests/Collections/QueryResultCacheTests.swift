@@ -7,6 +7,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 
 /// Cached query results in files.
 @Suite(.timeLimit(.minutes(5))) struct QueryResultCacheTests {

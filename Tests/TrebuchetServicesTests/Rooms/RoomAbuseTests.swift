@@ -4,6 +4,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 
 @Suite(.timeLimit(.minutes(5))) struct RoomAbuseTests {
     private func connected(_ environment: RoomTestEnvironment) async throws -> RoomTestClient {

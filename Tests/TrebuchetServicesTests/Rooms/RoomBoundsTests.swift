@@ -6,6 +6,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 
 /// Each limit of rooms at its edge, and its release.
 @Suite(.timeLimit(.minutes(5))) struct RoomBoundsTests {

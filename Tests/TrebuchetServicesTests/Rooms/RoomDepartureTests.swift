@@ -5,6 +5,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 
 /// Clients that leave rooms, are removed from them, or may not join them yet.
 @Suite("Clients that leave rooms", .timeLimit(.minutes(5))) struct RoomDepartureTests {

@@ -2,6 +2,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 
 /// Each event of a plan, and the next step.
 @Suite("The steps of a client in a room") struct RoomPlanStepsTests {

@@ -2,6 +2,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 
 @Suite struct RoomPlanTests {
     private let ticket = RoomTicket(

@@ -5,6 +5,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 
 @Suite(.timeLimit(.minutes(5))) struct RoomReconnectionTests {
     @Test(

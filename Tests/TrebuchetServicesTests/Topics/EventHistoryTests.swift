@@ -1,6 +1,7 @@
 import Testing
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 @testable import TrebuchetServicesModel
 
 @Suite struct EventHistoryTests {

@@ -3,6 +3,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 
 /// Too many, too large and too frequent queries.
 @Suite(.timeLimit(.minutes(5))) struct CollectionQueryAbuseTests {

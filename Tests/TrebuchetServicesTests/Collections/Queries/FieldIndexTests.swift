@@ -4,6 +4,7 @@ import Testing
 import Trebuchet
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 @testable import TrebuchetServicesModel
 
 @Suite("Indexes of fields", .timeLimit(.minutes(5))) struct FieldIndexTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 
 @Suite struct ResultPositionTests {
     private enum Step { case received(Int), confirmed(Int, Int), begin }

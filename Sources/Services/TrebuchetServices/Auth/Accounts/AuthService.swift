@@ -9,9 +9,9 @@ public import Trebuchet
 /// After a sign-in, the user is the connection's `principal`. Its id is the id of the user, its roles are `guest` or `user` and
 /// those that an administrator has granted, and its claims are `session` and, for a user, `email`.
 @Trebuchet
-public distributed actor AuthService {
+public distributed actor AuthService: AuthInterface {
     /// The name under which clients call the service.
-    public static let name = "auth"
+    public static let name = ServiceNames.auth
 
     private let accounts: Accounts
 

@@ -8,7 +8,7 @@ internal import TrebuchetActors
 /// Hosts the collections of a server, each under `collections/<name>`. A collection is loaded at its first use.
 public final class CollectionHost: QueryHost, Sendable {
     /// The name of the service, with which the names of its collections begin.
-    public static let name = "collections"
+    public static let name = ServiceNames.collections
 
     private struct Contents {
         var rules: any CollectionRules

@@ -7,7 +7,7 @@ internal import Trebuchet
 /// not wait for a command that takes long. Changes are written to the store together with others that arrived meanwhile. Then
 /// readers receive them, and only then the commands are answered.
 @Trebuchet
-distributed actor DocumentCollection: ServiceActor {
+distributed actor DocumentCollection: ServiceActor, CollectionInterface {
     /// The maximum number of expired documents that are processed in one turn.
     static let expiredAtOnce = 500
     /// The maximum number of changed documents that wait for the store: they are all shown in one turn after a long store

@@ -8,7 +8,7 @@ internal import TrebuchetActors
 /// argument. When a connection closes, its membership stays for the grace period. A client that joins with the token in that
 /// time resumes it, and the other members notice nothing. Only connections with a membership may observe the room.
 @Trebuchet
-distributed actor Room {
+distributed actor Room: RoomInterface {
     /// The presences of the members.
     @StreamedState var roster: Roster = Roster()
     /// The events that members publish.

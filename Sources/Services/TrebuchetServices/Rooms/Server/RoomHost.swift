@@ -6,7 +6,7 @@ public import Trebuchet
 /// last member.
 public final class RoomHost: Sendable {
     /// The name of the service, with which the names of its rooms begin.
-    public static let name = "rooms"
+    public static let name = ServiceNames.rooms
 
     private struct Contents {
         var rules: any RoomRules

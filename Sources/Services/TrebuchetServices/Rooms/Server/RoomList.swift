@@ -3,8 +3,8 @@ internal import Trebuchet
 
 /// An actor `room-lists/<type>` that lists the rooms of a type, for authorized callers.
 @Trebuchet
-distributed actor RoomList {
-    static let prefix = "room-lists/"
+distributed actor RoomList: RoomListInterface {
+    static let prefix = ServiceNames.roomLists
     static let maximumPageLength = 1_000
 
     private let host: RoomHost

@@ -5,7 +5,7 @@ internal import Trebuchet
 /// It lives on the reactor of its collection, so each change of the result is sent before the response to the write that caused
 /// it.
 @Trebuchet
-distributed actor CollectionView {
+distributed actor CollectionView: CollectionViewInterface {
     /// The beginning of the names of views.
     static let prefix = "collection-views/"
 
