@@ -5,6 +5,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @testable import TrebuchetServices
+@testable import TrebuchetServicesClient
 @testable import TrebuchetServicesModel
 
 /// The notifications of a client about its writes and about those of others.

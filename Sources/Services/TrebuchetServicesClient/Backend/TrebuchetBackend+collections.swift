@@ -1,6 +1,6 @@
 internal import Platform
 public import SharedState
-public import TrebuchetClient
+internal import TrebuchetClient
 
 #if canImport(FoundationEssentials)
     public import FoundationEssentials
