@@ -54,7 +54,7 @@ enum DeadFiles {
         #/
             ^\s* (?: @\w+ (?: \( [^)]* \) )? \s+ )*
             (?: (?: public | package | internal | fileprivate | private | open | final | indirect | static | mutating
-                  | nonisolated | distributed | override | prefix | postfix | infix | lazy | weak ) (?: \( \w+ \) )? \s+ )*
+                  | nonisolated | distributed | convenience | override | prefix | postfix | infix | lazy | weak ) (?: \( \w+ \) )? \s+ )*
             (struct | class | enum | protocol | actor | typealias | func | let | var | macro | case | extension | init
                   | subscript | operator)
             \b \s* `? (\w*)

@@ -29,9 +29,12 @@ struct Repository: Sendable {
         let bare = try list("Benchmarks").filter {
             FileManager.default.fileExists(atPath: root.appending(path: $0).appending(path: "include").path)
         }
+        // A fixture that is a package has its tests in it.
+        let fixtureTests = try list("Tests/Fixtures").map { $0 + "/Tests" }
+            .filter { FileManager.default.fileExists(atPath: root.appending(path: $0).path) }
         let targets =
             try ["Benchmarks"] + bare
-            + (["Plugins", "Tests", "Tests/Fixtures", "Tools"] + list("Sources") + examples).flatMap(list).filter {
+            + (["Plugins", "Tests", "Tests/Fixtures", "Tools"] + list("Sources") + examples + fixtureTests).flatMap(list).filter {
                 // The attacks are in Python.
                 $0 != "Tests/Fixtures" && $0 != "Tools/Attacks"
             }
