@@ -34,7 +34,9 @@ struct Repository: Sendable {
             .filter { FileManager.default.fileExists(atPath: root.appending(path: $0).path) }
         let targets =
             try ["Benchmarks"] + bare
-            + (["Plugins", "Tests", "Tests/Fixtures", "Tools"] + list("Sources") + examples + fixtureTests).flatMap(list).filter {
+            + (["Plugins", "Tests", "Tests/Fixtures", "Tools"] + list("Sources") + examples + fixtureTests).flatMap(
+                list
+            ).filter {
                 // The attacks are in Python.
                 $0 != "Tests/Fixtures" && $0 != "Tools/Attacks"
             }

@@ -4,7 +4,7 @@ public import TrebuchetClient
 
 /// The services of one server at a client. The keys of `@Shared` values (`.trebuchetAuth`, …) use it.
 ///
-///     TrebuchetBackend.use(
+///     TrebuchetBackend.setCurrent(
 ///         TrebuchetBackend(
 ///             transport: .webSocket(host: "localhost", port: 8080), credentials: FileCredentialStore(path: file)))
 public final class TrebuchetBackend: Sendable {

@@ -136,42 +136,11 @@ package enum CanonicalJSON {
         return nil
     }
 
-    /// Calls `body` with the name and value of each member of an object until it returns a result other than nil, and returns
-    /// that.
-    static func firstMember<Result>(
-        _ object: UnsafeRawBufferPointer,
-        _ body: (_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws -> Result?
-    ) rethrows -> Result? {
-        var at = 1
-        while object[at] != UInt8(ascii: "}") {
-            if object[at] == UInt8(ascii: ",") { at += 1 }
-            let value = endOfString(at, object) + 1
-            var scan = Scan()
-            let end = scan.end(ofValueAt: value, object)
-            let result = try body(
-                UnsafeRawBufferPointer(rebasing: object[at + 1..<value - 2]),
-                UnsafeRawBufferPointer(rebasing: object[value..<end]))
-            if let result { return result }
-            at = end
-        }
-        return nil
-    }
-
     static func eachElement(
         of array: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws -> Void
     ) rethrows {
         _ = try firstElement(array) { (element) throws -> Void? in
             try body(element)
-            return nil
-        }
-    }
-
-    static func eachMember(
-        of object: UnsafeRawBufferPointer,
-        _ body: (_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws -> Void
-    ) rethrows {
-        _ = try firstMember(object) { (name, value) throws -> Void? in
-            try body(name, value)
             return nil
         }
     }
@@ -182,7 +151,14 @@ package enum CanonicalJSON {
     static func member(_ name: UnsafeRawBufferPointer, of object: UnsafeRawBufferPointer)
         -> UnsafeRawBufferPointer?
     {
-        isObject(object) ? firstMember(object) { $0.hasSameBytes(name) ? $1 : nil } : nil
+        guard isObject(object) else { return nil }
+        var members = CanonicalMembers(object, of: 0)
+        while let found = members.name {
+            let end = members.valueEnd()
+            if found.hasSameBytes(name) { return members.value(to: end) }
+            members.advance(behind: end)
+        }
+        return nil
     }
 
     /// Returns the index of the first occurrence of these bytes.

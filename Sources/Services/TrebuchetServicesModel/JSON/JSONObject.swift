@@ -198,4 +198,8 @@ extension UnsafeRawBufferPointer {
         guard let one = baseAddress, let other = other.baseAddress else { return true }
         return one == other || memcmp(one, other, count) == 0
     }
+
+    func isText(_ text: StaticString) -> Bool {
+        hasSameBytes(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
 }

@@ -77,11 +77,11 @@ struct MutationDecoder {
         } catch {
             throw .invalidDocument("\(error)")
         }
-        let number = try DocumentMutation.number(canonical: text.bytes)
+        let (number, writes) = try DocumentMutation.read(text.bytes)
         let mutation: DocumentMutation
-        do throws(CollectionError) {
-            mutation = try DocumentMutation(canonical: text.bytes)
-        } catch {
+        switch writes {
+        case .success(let writes): mutation = DocumentMutation(number: number, writes: writes)
+        case .failure(let error):
             decoded.append(.refused(MutationOutcome(number: number, revision: revision, error: error)))
             return true
         }

@@ -11,12 +11,28 @@ extension DocumentWrite {
     }
 
     init(canonical text: UnsafeRawBufferPointer) throws(CollectionError) {
-        let commands = CommandMembers.members(text)
-        guard let commands, commands.count == 1 else {
-            throw .invalidDocument("a command must be an object with one member, the name of the command")
+        self = try Self.read(text, at: 0).write
+    }
+
+    /// Returns the write that begins at an index of a canonical text, and the index behind it.
+    static func read(_ text: UnsafeRawBufferPointer, at start: Int) throws(CollectionError) -> (write: Self, end: Int) {
+        let invalid = CollectionError.invalidDocument(
+            "a command must be an object with one member, the name of the command")
+        guard text[start] == UInt8(ascii: "{") else { throw invalid }
+        var object = CanonicalMembers(text, of: start)
+        guard let command = object.name else { throw invalid }
+        let name = CanonicalJSON.string(command)
+        guard object.isObject else {
+            throw .invalidDocument("the command '\(name.prefix(bytes: 32))' requires an object")
         }
-        let name = CanonicalJSON.string(commands[0].name)
-        var members = try CommandMembers(name, commands[0].value)
+        let (members, end) = CommandMembers.read(name, text, at: object.value)
+        object.advance(behind: end)
+        guard object.name == nil else { throw invalid }
+        return (try DocumentWrite(name, members), object.start + 1)
+    }
+
+    private init(_ name: String, _ members: CommandMembers) throws(CollectionError) {
+        var members = members
         let id = try members.id()
         let command: DocumentCommand
         switch name {
@@ -93,37 +109,51 @@ extension DocumentWrite {
 
 /// The members of a command as text. Unknown members are an error, because a misspelled condition must not be ignored.
 private struct CommandMembers {
-    typealias Member = (name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer)
+    private struct Member {
+        let name: UnsafeRawBufferPointer
+        let value: UnsafeRawBufferPointer
+        /// The index of an object, which is made while its end is found.
+        let index: JSONObjectIndex?
+    }
 
     private let command: String
-    private var members: [Member]
+    private var members: [Member] = []
 
-    /// Returns the members of an object; nil for any other value.
-    static func members(_ text: UnsafeRawBufferPointer) -> [Member]? {
-        guard CanonicalJSON.isObject(text) else { return nil }
-        var members: [Member] = []
-        CanonicalJSON.eachMember(of: text) { members.append(($0, $1)) }
-        return members
-    }
-
-    init(_ command: String, _ text: UnsafeRawBufferPointer) throws(CollectionError) {
-        guard let members = Self.members(text) else {
-            throw .invalidDocument("the command '\(command.prefix(bytes: 32))' requires an object")
+    /// Returns the members of the object at an index, and the index behind it.
+    static func read(_ command: String, _ text: UnsafeRawBufferPointer, at start: Int) -> (members: Self, end: Int) {
+        var result = Self(command: command)
+        var members = CanonicalMembers(text, of: start)
+        while let name = members.name {
+            var index: JSONObjectIndex?
+            let end: Int
+            if members.isObject {
+                var found = JSONObjectIndex()
+                end = members.value + found.scan(UnsafeRawBufferPointer(rebasing: text[members.value...]))
+                index = found
+            } else {
+                end = members.valueEnd()
+            }
+            result.members.append(Member(name: name, value: members.value(to: end), index: index))
+            members.advance(behind: end)
         }
-        self.command = command
-        self.members = members
+        return (result, members.start + 1)
     }
+
+    private init(command: String) { self.command = command }
 
     /// Returns the text of a member; nil when it is missing or null.
-    private mutating func removeText(_ name: StaticString) -> UnsafeRawBufferPointer? {
-        let name = UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
-        guard let index = members.firstIndex(where: { $0.name.hasSameBytes(name) }) else { return nil }
-        let value = members.remove(at: index).value
-        return CanonicalJSON.isNull(value) ? nil : value
+    private mutating func remove(_ name: StaticString) -> Member? {
+        guard let index = members.firstIndex(where: { $0.name.isText(name) }) else { return nil }
+        let member = members.remove(at: index)
+        return CanonicalJSON.isNull(member.value) ? nil : member
     }
 
     private mutating func removeValue(_ name: StaticString) -> JSONValue? {
-        removeText(name).map { JSONValue(canonical: $0) }
+        remove(name).map { $0.index == nil ? JSONValue(canonical: $0.value) : .object(object($0)) }
+    }
+
+    private func object(_ member: Member) -> JSONObject {
+        member.index.map { JSONObject(member.value, $0) } ?? JSONObject()
     }
 
     private func error(_ expected: String) -> CollectionError {
@@ -143,10 +173,8 @@ private struct CommandMembers {
     }
 
     mutating func fields() throws(CollectionError) -> JSONObject {
-        guard let fields = removeText("fields"), CanonicalJSON.isObject(fields) else {
-            throw error("'fields', an object")
-        }
-        return JSONObject(canonical: fields)
+        guard let fields = remove("fields"), fields.index != nil else { throw error("'fields', an object") }
+        return object(fields)
     }
 
     mutating func text(_ name: StaticString) throws(CollectionError) -> String {
@@ -219,38 +247,77 @@ extension DocumentMutation {
     }
 
     package init(canonical text: UnsafeRawBufferPointer) throws(CollectionError) {
-        let number = try Self.number(canonical: text)
-        let (command, commands) = (Self.member("command", of: text), Self.member("commands", of: text))
-        var count = 0
-        CanonicalJSON.eachMember(of: text) { _, _ in count += 1 }
-        switch (command, commands, count) {
-        case (let command?, nil, 2): self.init(number: number, writes: [try DocumentWrite(canonical: command)])
-        case (nil, let commands?, 2) where JSONOrder.kind(commands) == .array:
-            var texts: [UnsafeRawBufferPointer] = []
-            CanonicalJSON.eachElement(of: commands) { texts.append($0) }
-            guard (1...CollectionLimits.commandsPerTransaction).contains(texts.count) else {
-                throw .tooManyCommands(limit: CollectionLimits.commandsPerTransaction)
-            }
-            var writes: [DocumentWrite] = []
-            for text in texts { writes.append(try DocumentWrite(canonical: text)) }
-            self.init(number: number, writes: writes)
-        default: throw .invalidDocument("a mutation requires a number, and a 'command' or an array of 'commands'")
-        }
+        let (number, writes) = try Self.read(text)
+        self.init(number: number, writes: try writes.get())
     }
 
-    private static func member(_ name: StaticString, of text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
-        CanonicalJSON.member(UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), of: text)
+    /// Decodes a mutation. Its number is returned also when its commands are invalid.
+    package static func read(_ text: UnsafeRawBufferPointer) throws(CollectionError) -> (
+        number: Int, writes: Result<[DocumentWrite], CollectionError>
+    ) {
+        var number: Int?
+        var writes: Result<[DocumentWrite], CollectionError>?
+        var isValid = CanonicalJSON.isObject(text)
+        if isValid {
+            var members = CanonicalMembers(text, of: 0)
+            while let name = members.name {
+                var end: Int?
+                if number == nil, name.isText("number") {
+                    let valueEnd = members.valueEnd()
+                    guard case .integer(let found) = JSONValue(canonical: members.value(to: valueEnd)), found > 0 else {
+                        break
+                    }
+                    (number, end) = (Int(found), valueEnd)
+                } else if writes == nil, name.isText("command") {
+                    writes = Result { () throws(CollectionError) in
+                        let (write, last) = try DocumentWrite.read(text, at: members.value)
+                        end = last
+                        return [write]
+                    }
+                } else if writes == nil, name.isText("commands"), text[members.value] == UInt8(ascii: "[") {
+                    writes = Result { () throws(CollectionError) in
+                        let (list, last) = try commands(text, at: members.value)
+                        end = last
+                        return list
+                    }
+                } else {
+                    isValid = false
+                }
+                members.advance(behind: end ?? members.valueEnd())
+            }
+        }
+        guard let number else { throw .invalidDocument("the number of a mutation must be at least 1") }
+        guard isValid, let writes else {
+            return (
+                number,
+                .failure(
+                    .invalidDocument("a mutation requires a number, and a 'command' or an array of 'commands'"))
+            )
+        }
+        return (number, writes)
+    }
+
+    /// Returns the commands of the array that begins at an index of a canonical text, and the index behind it.
+    private static func commands(
+        _ text: UnsafeRawBufferPointer, at start: Int
+    ) throws(CollectionError) -> (writes: [DocumentWrite], end: Int) {
+        var writes: [DocumentWrite] = []
+        var at = start + 1
+        while text[at] != UInt8(ascii: "]") {
+            if text[at] == UInt8(ascii: ",") { at += 1 }
+            guard writes.count < CollectionLimits.commandsPerTransaction else { break }
+            let (write, end) = try DocumentWrite.read(text, at: at)
+            writes.append(write)
+            at = end
+        }
+        guard text[at] == UInt8(ascii: "]"), !writes.isEmpty else {
+            throw .tooManyCommands(limit: CollectionLimits.commandsPerTransaction)
+        }
+        return (writes, at + 1)
     }
 
     /// The nesting depth of a document inside the mutation.
     package static let depth = 4
-
-    package static func number(canonical text: UnsafeRawBufferPointer) throws(CollectionError) -> Int {
-        guard let number = member("number", of: text), case .integer(let number) = JSONValue(canonical: number),
-            number > 0
-        else { throw .invalidDocument("the number of a mutation must be at least 1") }
-        return Int(number)
-    }
 
     package var value: JSONValue {
         let number = JSONValue.integer(Int64(number))
