@@ -69,6 +69,7 @@ let package = Package(
         .library(name: "TrebuchetServicesModel", targets: ["TrebuchetServicesModel"]),
         .library(name: "TrebuchetServicesClient", targets: ["TrebuchetServicesClient"]),
         .library(name: "TrebuchetTelemetry", targets: ["TrebuchetTelemetry"]),
+        .library(name: "TrebuchetInspector", targets: ["TrebuchetInspector"]),
         .library(name: "TrebuchetStore", targets: ["TrebuchetStore"]),
         .library(name: "TrebuchetCluster", targets: ["TrebuchetCluster"]),
         .library(name: "TrebuchetRedis", targets: ["TrebuchetRedis"]),
@@ -145,9 +146,13 @@ let package = Package(
             ]),
         // Servers and socket transports; a transport over Foundation for systems without `Networking`.
         library("TrebuchetURLSession", in: "Client", ["TrebuchetClient", "Transports"]),
+        // Built files of Web, as constants of the executable.
+        .target(name: "CWebFiles", path: "Sources/Server/CWebFiles"),
+        .target(name: "CInspectorFiles", path: "Sources/Observability/CInspectorFiles"),
         library(
             "Trebuchet", in: "Server",
             [
+                "CWebFiles",
                 "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Bytes", "Platform", "Transports", "Relays",
                 "Networking", "WebSockets", "TrebuchetWire", "Deltas", "COpenSSL",
             ]),
@@ -167,6 +172,13 @@ let package = Package(
         library(
             "TrebuchetTelemetry", in: "Observability",
             ["Trebuchet", "TrebuchetActors", "TrebuchetWire", "Transports", "Transfers", "Bytes"]),
+        // The developer inspector of a server.
+        library(
+            "TrebuchetInspector", in: "Observability",
+            [
+                "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "TrebuchetWire", "WebSockets",
+                "Networking", "Transports", "Bytes", "Platform", "CInspectorFiles",
+            ]),
         // Services of a backend as actors: sign-in, rooms, topics, collections.
         library(
             "TrebuchetServices", in: "Services",
@@ -200,7 +212,7 @@ let package = Package(
             [
                 "Commands", "Benchmarks", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports",
                 "TrebuchetServices", "TrebuchetStore", "TrebuchetCluster", "TrebuchetRedis", "SharedState",
-                "WebSockets", "Transfers", "TrebuchetTelemetry",
+                "WebSockets", "Transfers", "TrebuchetTelemetry", "TrebuchetInspector",
                 "Networking", "TrebuchetWire", "Bytes", "Platform", "CEpoll",
             ]),
         // Layer 10
@@ -303,6 +315,7 @@ let package = Package(
             [
                 "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetTesting", "Networking",
                 "WebSockets", "Bytes", "Platform", "TestCertificates", "TestSupport", "TrebuchetTelemetry",
+                "TrebuchetInspector",
             ]),
         // Streaming: envelopes, sequence numbers, the client's registry, delivery, duplicates.
         test(
@@ -427,8 +440,9 @@ let package = Package(
         .testTarget(
             name: "CopiedTests",
             dependencies: [
-                "Trebuchet", "TrebuchetTesting", "TrebuchetCLI", "TodoModel", "TodosWeb", "ChatWeb", "GameModel",
-                "KitchenModel", "TestSupport",
+                "Trebuchet", "TrebuchetInspector", "TrebuchetTesting", "TrebuchetCLI", "TodoModel", "TodosWeb",
+                "ChatWeb",
+                "GameModel", "KitchenModel", "TestSupport",
             ],
             swiftSettings: [.swiftLanguageMode(.v6)]),
         // A model that server and client share, built against `TrebuchetClient` only; also a separate package.
@@ -524,6 +538,7 @@ let package = Package(
             dependencies: [
                 "Trebuchet", "TrebuchetServices", "SharedState", "Loading", "QStream", "Relays", "StateMachines",
                 "TrebuchetStore", "TrebuchetCluster", "TrebuchetRedis", "TrebuchetTesting", "TrebuchetTelemetry",
+                "TrebuchetInspector",
             ],
             swiftSettings: [.swiftLanguageMode(.v6)]),
         // The last steps of the tutorials, linked from the catalogs, with the settings of a user's package.

@@ -8,6 +8,7 @@ import Testing
 import TodoModel
 @testable import TodosWeb
 import Trebuchet
+import TrebuchetInspector
 import TrebuchetCLI
 import TrebuchetTesting
 

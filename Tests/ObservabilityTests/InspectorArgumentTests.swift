@@ -4,6 +4,7 @@ import Transports
 import TrebuchetTesting
 
 @testable import Trebuchet
+@testable import TrebuchetInspector
 
 /// The arguments of calls, which are shown unless they are redacted, and the recorder's rate limit.
 @Suite(.timeLimit(.minutes(5))) struct InspectorArgumentTests {
@@ -65,6 +66,16 @@ import TrebuchetTesting
                 #expect((shown["completeSince"].count ?? 0) >= (shown["since"].count ?? .max))
             }
         }
+    }
+
+    @Test("JSON of the inspector has the same content without terminal control sequences")
+    func json() {
+        let shown = InspectorJSON.object([
+            ("a\u{9B}\u{7F}", .text("\u{202E}é\u{E0001}✓")), ("b", .encoded(Array("\"\u{9B}é\u{200D}\"".utf8))),
+        ])
+        #expect(
+            String(decoding: shown.bytes, as: UTF8.self)
+                == #"{"a\u009b\u007f":"\u202eé\udb40\udc01✓","b":"\u009bé\u200d"}"#)
     }
 
     @Test("a burst of calls is recorded in part, and later calls are recorded again")
@@ -135,10 +146,10 @@ import TrebuchetTesting
     func pauses() async throws {
         try await InspectorRig.with { client, server, _ async throws in
             // A limit so low that even a slow machine exceeds it.
-            let recorder = InspectorRecorder(server.context.events, on: server.shards, budget: RecorderRateLimiter(60))
+            let recorder = InspectorRecorder(server.view, budget: RecorderRateLimiter(60))
             func look(_ name: String) async throws -> InspectedValue {
                 let look = try ActorDetailQuery(name, InspectorQuery("versions=200"))
-                return try InspectedValue(try #require(try await server.inspectedActor(look, recorder)))
+                return try InspectedValue(try #require(try await server.view.inspectedActor(look, recorder)))
             }
             let shelf = try client.resolve(Shelf.self, id: "shelf")
             _ = try await look("shelf")

@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 import Transports
 import Trebuchet
+import TrebuchetInspector
 import TrebuchetTesting
 
 /// Unauthorized peers of the inspector, and hostile data in its responses.

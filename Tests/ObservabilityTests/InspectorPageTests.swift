@@ -4,6 +4,7 @@ import Testing
 import Transports
 import Trebuchet
 import TrebuchetClient
+import TrebuchetInspector
 import TrebuchetTesting
 
 /// The actor observed by pages of the inspector.

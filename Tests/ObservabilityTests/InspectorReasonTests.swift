@@ -4,6 +4,7 @@ import Testing
 import TrebuchetTesting
 
 @testable import Trebuchet
+@testable import TrebuchetInspector
 
 /// Sells items from a shelf, or throws the reason for a refusal.
 @Trebuchet

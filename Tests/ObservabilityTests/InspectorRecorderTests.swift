@@ -6,6 +6,7 @@ import Transports
 import TrebuchetTesting
 
 @testable import Trebuchet
+@testable import TrebuchetInspector
 
 /// The events recorded while the inspector is in use, and only then.
 @Suite(.timeLimit(.minutes(5))) struct InspectorRecorderTests {
@@ -239,7 +240,7 @@ import TrebuchetTesting
     func blockedReactor() async throws {
         try await withTestServer(clock: TestTime(reactors: 2)) { _ in
         } body: { _, server async throws in
-            let recorder = InspectorRecorder(server.context.events, on: server.shards)
+            let recorder = InspectorRecorder(server.view)
             _ = await recorder.calls(try CallListQuery(InspectorQuery("")))
             let gate = ThreadSemaphore()
             server.shards[0].reactor.execute { gate.wait() }

@@ -5,6 +5,7 @@ import Transports
 import TrebuchetTesting
 
 @testable import Trebuchet
+@testable import TrebuchetInspector
 
 /// An inspector and access to it.
 struct InspectorRig {

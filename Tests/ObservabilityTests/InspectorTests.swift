@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 import Transports
 import Trebuchet
+import TrebuchetInspector
 import TrebuchetTesting
 
 /// The data shown by the inspector.

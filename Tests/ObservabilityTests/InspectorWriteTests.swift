@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 import Transports
 import Trebuchet
+import TrebuchetInspector
 import TrebuchetTesting
 
 /// Changes through the inspector, their permission and their timeouts.

@@ -5,6 +5,7 @@ import TrebuchetTesting
 
 @testable import Trebuchet
 @testable import TrebuchetClient
+@testable import TrebuchetInspector
 
 /// Events and recorded data of calls that were refused, or that ended differently from their methods.
 @Suite(.timeLimit(.minutes(5))) struct RejectedCallTests {

@@ -1,4 +1,3 @@
-import Foundation
 import NodeSupport
 import TestSupport
 import Testing
@@ -7,7 +6,7 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// The metrics of each of several nodes, and the slot owners that its inspector shows.
+/// The metrics of each of several nodes, and the slot owners that the inspector shows.
 @Suite(.timeLimit(.minutes(5))) struct NodeMetricsTests {
     @Test("a client counts at its node only, and its deliveries count once, wherever the actors are")
     func counts() async throws {
@@ -35,29 +34,24 @@ import TrebuchetCluster
         }
     }
 
-    @Test(
-        "the inspector of a node shows the owner of each slot: its own, the known ones, and otherwise the planned one"
-    )
+    @Test("the view of a node has the owner of each slot: its own, the known ones, and otherwise the planned one")
     func slots() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let client = try await nodes[0].client()
             _ = try await client.resolve(LargeStateActor.self, id: nodes[1].names("boards")[0]).step()
-            let json = try JSONSerialization.jsonObject(with: Data(nodes[0].server.inspectedNodes().bytes))
-            let owners = try #require((json as? [String: Any])?["owners"] as? [[String: Any]])
+            let owners = try #require(nodes[0].server.view.node).slotOwners
             var next = 0
             var counts: [String: Int] = [:]
             for part in owners {
-                #expect(part["first"] as? Int == next)
-                let last = try #require(part["last"] as? Int)
-                counts[part["node"] as? String ?? "", default: 0] += last - next + 1
-                next = last + 1
-                let isOwn = part["node"] as? String == "a"
-                if isOwn { #expect(part["known"] as? Bool == true) }
+                #expect(part.first == next)
+                counts[part.owner ?? "", default: 0] += part.last - next + 1
+                next = part.last + 1
+                if part.owner == "a" { #expect(part.isKnown) }
             }
             #expect(next == ClusterSlot.count)
             #expect(counts == ["a": nodes[0].member.slotCount, "b": nodes[1].member.slotCount])
             // The node has looked up this owner.
-            #expect(owners.contains { $0["node"] as? String == "b" && $0["known"] as? Bool == true })
+            #expect(owners.contains { $0.owner == "b" && $0.isKnown })
         }
     }
 }

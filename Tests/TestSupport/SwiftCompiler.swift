@@ -38,8 +38,8 @@ package struct SwiftCompiler: Sendable {
         // A separate module cache: the modules in that of the build may have been compiled by another path to the same folder.
         let cache = products.appending(path: "SwiftUITests.modules").path
         arguments += ["-package-name", package, "-module-cache-path", cache]
-        for module in ["CEpoll", "CZlib", "COpenSSL", "CCurl"] {
-            let map = root.appending(path: "Sources/Base/\(module)/module.modulemap").path
+        for folder in ["Base/CEpoll", "Base/CZlib", "Base/COpenSSL", "Base/CCurl", "Server/CWebFiles/include"] {
+            let map = root.appending(path: "Sources/\(folder)/module.modulemap").path
             arguments += ["-Xcc", "-fmodule-map-file=\(map)"]
         }
         for module in ["TrebuchetMacros", "StateMachineMacros"] {

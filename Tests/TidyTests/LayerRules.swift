@@ -4,6 +4,7 @@
 enum LayerRules {
     static let layers: [String: Int] = [
         "CEpoll": -1, "COpenSSL": -1, "CZlib": -1, "CSQLite": -1, "CCurl": -1,
+        "CWebFiles": -1, "CInspectorFiles": -1,
         "Platform": 0, "Bytes": 0, "IdentifiedArrays": 0, "SwiftReading": 0, "TrebuchetMacros": 1,
         "StateMachineMacros": 0, "TestCertificates": 0, "Mutations": 0,
         "DocumentedDefaults": 0, "ToolOptions": 0, "ServicesPython": 0,
@@ -16,6 +17,7 @@ enum LayerRules {
         "TrebuchetClient": 4, "TrebuchetServicesModel": 4,
         "Trebuchet": 5, "TrebuchetURLSession": 5, "TrebuchetServicesClient": 5,
         "TrebuchetStore": 6, "TrebuchetRedis": 6, "TrebuchetServices": 6, "TrebuchetTelemetry": 6,
+        "TrebuchetInspector": 6,
         "TrebuchetTesting": 6,
         "NodeSupport": 6,
         "Interop": 6, "Interop2": 6,

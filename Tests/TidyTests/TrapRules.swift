@@ -14,7 +14,7 @@ enum TrapRules {
         "Deltas",
         "TrebuchetActors", "TrebuchetClient", "Trebuchet", "TrebuchetServices", "TrebuchetCluster", "TrebuchetRedis",
         "TrebuchetServicesModel", "TrebuchetServicesClient", "TrebuchetStore", "Transfers", "TrebuchetTelemetry",
-        "TrebuchetURLSession",
+        "TrebuchetInspector", "TrebuchetURLSession",
     ]
 
     static let groups = [
@@ -40,7 +40,6 @@ enum TrapRules {
             reason: "a value that the program itself gives, mostly when it starts",
             files: [
                 "Base/Platform/DetachedThread.swift": 1, "State/Relays/EventQueue.swift": 1,
-                "Server/Trebuchet/Inspector/InspectorEndpoint.swift": 1,
                 "Actors/TrebuchetActors/Calls/RateLimit.swift": 1,
                 "Server/Trebuchet/Server/TrebuchetServer+pages.swift": 1,
                 "Server/Trebuchet/Server/TrebuchetServer+rules.swift": 1,

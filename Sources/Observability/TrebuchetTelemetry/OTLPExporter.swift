@@ -9,7 +9,7 @@ public import TrebuchetActors
 ///     let exporter = try OTLPExporter(url: "http://localhost:4318")
 ///     server.addEventHandler(exporter)
 ///     server.setTraceSamplingRatio(0.01)
-///     options.spanEnded = exporter.export  // of clients in the same program
+///     options.onSpanEnd = exporter.export  // of clients in the same program
 ///
 /// Spans are batched for one second or until there are 512, and sent by a separate task. While the collector is slow, up to
 /// 4,096 spans wait. Further spans, and batches that the collector does not accept within 10 seconds, are dropped and counted,

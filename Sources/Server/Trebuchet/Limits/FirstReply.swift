@@ -1,7 +1,7 @@
 internal import Synchronization
 
 /// Resumes a continuation with the first reply only.
-final class FirstReply<Reply: Sendable>: Sendable {
+package final class FirstReply<Reply: Sendable>: Sendable {
     private let continuation: Mutex<CheckedContinuation<Reply?, Never>?>
 
     private init(_ continuation: CheckedContinuation<Reply?, Never>) { self.continuation = Mutex(continuation) }
@@ -15,7 +15,7 @@ final class FirstReply<Reply: Sendable>: Sendable {
     }
 
     /// Returns the reply that `begin` obtains; nil if it does not arrive in time.
-    static func wait(
+    package static func wait(
         within limit: Duration, _ begin: (@escaping @Sendable (Reply?) -> Void) -> Void
     ) async -> Reply? {
         await withCheckedContinuation { continuation in

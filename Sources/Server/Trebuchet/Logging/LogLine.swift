@@ -10,7 +10,7 @@ package enum LogLine {
     package static func of(_ text: String) -> String { of(text) { isCommand($0) } }
 
     /// Returns an escaped name. Backslashes are escaped too, so that different names give different lines.
-    static func ofName(_ name: String) -> String { of(name) { isCommand($0) || $0 == "\\" } }
+    package static func ofName(_ name: String) -> String { of(name) { isCommand($0) || $0 == "\\" } }
 
     private static func of(_ text: String, escaping isEscaped: (Unicode.Scalar) -> Bool) -> String {
         var line = ""
@@ -28,7 +28,7 @@ package enum LogLine {
     }
 
     /// Returns whether a terminal could interpret the scalar, or a log reader mistake it for a line break.
-    static func isCommand(_ scalar: Unicode.Scalar) -> Bool {
+    package static func isCommand(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator, .format: true
         default: false

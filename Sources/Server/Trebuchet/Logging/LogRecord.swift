@@ -1,17 +1,17 @@
-internal import TrebuchetActors
+package import TrebuchetActors
 internal import Transports
 
 /// One log line before it is formatted.
-struct LogRecord {
+package struct LogRecord {
     /// The value of a field.
-    enum Value: Equatable {
+    package enum Value: Equatable {
         case text(String)
         case number(Double)
     }
 
-    let level: ServerEvent.Level
-    let message: String
-    var fields: [(name: String, value: Value)] = []
+    package let level: ServerEvent.Level
+    package let message: String
+    package var fields: [(name: String, value: Value)] = []
     /// The kind of line for rate limiting; nil for lines that are always written.
     var pause: String?
 
@@ -21,7 +21,7 @@ struct LogRecord {
     }
 
     /// Creates the line of an event; nil for events that are not logged.
-    init?(_ event: ServerEvent) {
+    package init?(_ event: ServerEvent) {
         switch event {
         case .connectionOpened(let peer):
             self.init(.info, "connection opened")

@@ -1,48 +1,48 @@
-internal import TrebuchetActors
+package import TrebuchetActors
 
 /// All metrics of a server as exported to Prometheus: names, descriptions and values.
 ///
 /// Labels have values that the program defines: types, methods, codes and settings. Actor names, principals and addresses are
 /// no labels, since their number is unbounded.
-struct MetricList {
+package struct MetricList {
     /// Gauges: current values, in contrast to the counters in `counts`.
-    struct Gauges {
-        var isReady = false
-        var connections = 0
-        var callsWaiting = 0
-        var streams = 0
-        var actors = 0
-        var actorsOnDemand = 0
-        var actorsUnloadable = 0
-        var recordedResponses = 0
-        var bufferedBytes = 0
-        var bufferedLimit = 0
+    package struct Gauges {
+        package var isReady = false
+        package var connections = 0
+        package var callsWaiting = 0
+        package var streams = 0
+        package var actors = 0
+        package var actorsOnDemand = 0
+        package var actorsUnloadable = 0
+        package var recordedResponses = 0
+        package var bufferedBytes = 0
+        package var bufferedLimit = 0
         /// The reactors, in their order.
-        var reactors: [Reactor] = []
-        var cluster: Cluster?
+        package var reactors: [Reactor] = []
+        package var cluster: Cluster?
     }
 
     /// The metrics of one reactor.
-    struct Reactor {
-        var name = ""
-        var turns: UInt64 = 0
-        var busySeconds = 0.0
-        var longestTurnSeconds = 0.0
-        var stalls = 0
+    package struct Reactor {
+        package var name = ""
+        package var turns: UInt64 = 0
+        package var busySeconds = 0.0
+        package var longestTurnSeconds = 0.0
+        package var stalls = 0
     }
 
     /// The metrics of the cluster as this node sees it.
-    struct Cluster {
-        var slots = 0
-        var nodes = 0
-        var isStoreResponding = true
-        var acquiredSlots: UInt64 = 0
-        var lost: UInt64 = 0
+    package struct Cluster {
+        package var slots = 0
+        package var nodes = 0
+        package var isStoreResponding = true
+        package var acquiredSlots: UInt64 = 0
+        package var lost: UInt64 = 0
     }
 
-    var counts = MetricTotals()
-    var refusals: [Int: UInt64] = [:]
-    var now = Gauges()
+    package var counts = MetricTotals()
+    package var refusals: [Int: UInt64] = [:]
+    package var now = Gauges()
 
     /// Returns all metrics in the Prometheus text format.
     func text(_ rows: [MethodHistogramIndex.Row] = MethodHistogramIndex.all, process: ProcessMetrics? = .read())
@@ -121,7 +121,7 @@ struct MetricList {
     }
 
     /// Returns call durations by method, sorted; methods that are in no dispatch table come last, as `other`.
-    func callTimes(_ rows: [MethodHistogramIndex.Row] = MethodHistogramIndex.all) -> [(
+    package func callTimes(_ rows: [MethodHistogramIndex.Row] = MethodHistogramIndex.all) -> [(
         type: String, method: String, times: DurationHistogram
     )] {
         // Two types may have the same name; each series must occur once.

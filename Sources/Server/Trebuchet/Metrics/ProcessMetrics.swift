@@ -1,20 +1,20 @@
 internal import Glibc
 
 /// Operating system metrics of this process, by the names that all Prometheus clients use.
-struct ProcessMetrics {
+package struct ProcessMetrics {
     /// Processor time of all threads, user and system, in seconds.
-    let processorSeconds: Double
-    let residentBytes: Int
-    let virtualBytes: Int
-    let openFiles: Int
+    package let processorSeconds: Double
+    package let residentBytes: Int
+    package let virtualBytes: Int
+    package let openFiles: Int
     /// The maximum number of open files; nil if unlimited.
-    let maximumOpenFiles: Int?
+    package let maximumOpenFiles: Int?
     /// The start time in seconds since 1970.
-    let started: Double
-    let threads: Int
+    package let started: Double
+    package let threads: Int
 
     /// Reads the metrics; nil if `/proc` does not provide them.
-    static func read() -> ProcessMetrics? {
+    package static func read() -> ProcessMetrics? {
         // The program name is in parentheses and may itself contain spaces and parentheses.
         guard let stat = file("/proc/self/stat"), let end = stat.lastIndex(of: ")"),
             let boot = file("/proc/stat")?.split(separator: "\n").first(where: { $0.hasPrefix("btime ") })

@@ -1,12 +1,12 @@
-internal import Networking
+package import Networking
 internal import TrebuchetActors
-internal import Transports
+package import Transports
 internal import TrebuchetWire
-internal import WebSockets
+package import WebSockets
 
-/// The access control of the admin and inspector endpoints: permitted origins and host names, the token, and security headers
+/// The access control of endpoints for operators, such as the admin endpoint: permitted origins and host names, the token, and security headers
 /// of every response.
-struct AdminRequestGuard: Sendable {
+package struct AdminRequestGuard: Sendable {
     static let shortestToken = 16
     private static let connections = 512
     private static let bufferedBytes = 64 << 20
@@ -34,7 +34,7 @@ struct AdminRequestGuard: Sendable {
     private let acceptsSameOriginPages: Bool
     private let refusals: RejectionLog
 
-    init(_ server: TrebuchetServer, name: String, token: String?, acceptsSameOriginPages: Bool = false) {
+    package init(_ server: TrebuchetServer, name: String, token: String?, acceptsSameOriginPages: Bool = false) {
         holder = Server(server)
         self.name = name
         digest = token.map { Digest.sha256(Array($0.utf8)) }
@@ -42,17 +42,17 @@ struct AdminRequestGuard: Sendable {
         refusals = RejectionLog(server.context.log)
     }
 
-    var server: TrebuchetServer? { holder.server }
+    package var server: TrebuchetServer? { holder.server }
 
     /// Starts listening.
     ///
     /// - Parameters:
     ///   - acceptsPost: whether POST requests, without a body, are accepted.
-    ///   - clients: the shards that accept WebSocket clients with the token; none by default.
+    ///   - clients: the server that accepts WebSocket clients with the token; none by default.
     ///   - answer: responds to a request after the origin checks.
-    func listen(
+    package func listen(
         host: String, port: Int, tls: TLSServerSettings?, on reactors: ReactorGroup, acceptsPost: Bool = false,
-        clients: [ServerShard] = [], answer: @escaping @Sendable (HTTPRequestHead, SocketAddress?) -> PlainResponse
+        clients: TrebuchetServer? = nil, answer: @escaping @Sendable (HTTPRequestHead, SocketAddress?) -> PlainResponse
     ) throws(TransportError) -> WebSocketServer {
         var limits = WebSocketLimits()
         limits.connections = Self.connections
@@ -62,6 +62,7 @@ struct AdminRequestGuard: Sendable {
         limits.bufferedBytesPerHost = Self.bufferedBytes
         limits.pages.transferInterval = .seconds(10)
         let origins = try OriginRule(nil)
+        let shards = clients?.shards ?? []
         let (acceptsSameOriginPages, name, refusals) = (acceptsSameOriginPages, name, refusals)
         @Sendable func refuse(_ response: HTTPResponse, _ address: SocketAddress?, _ reason: String) -> HTTPResponse {
             refusals.logLine("\(name): \(address.map { "\($0)" } ?? "unknown address") was refused: \(reason)")
@@ -69,7 +70,7 @@ struct AdminRequestGuard: Sendable {
         }
         return try WebSocketServer(
             host: host, port: port, reactors: reactors,
-            subprotocols: clients.isEmpty ? [] : [ProtocolVersion.subprotocol], limits: limits, tls: tls, memory: nil,
+            subprotocols: shards.isEmpty ? [] : [ProtocolVersion.subprotocol], limits: limits, tls: tls, memory: nil,
             check: { request, address in
                 // Subresources of other pages, such as scripts and images, are requested without an Origin.
                 if request.headers["Sec-Fetch-Site"] == "cross-site", request.headers["Sec-Fetch-Mode"] != "navigate" {
@@ -98,16 +99,16 @@ struct AdminRequestGuard: Sendable {
                         response, address, "a name that does not belong to this machine, or a page of another origin")
                 }
             },
-            admit: clients.isEmpty ? nil : admit, plain: { Self.protected(answer($0.head, $0.remoteAddress)) },
+            admit: shards.isEmpty ? nil : admit, plain: { Self.protected(answer($0.head, $0.remoteAddress)) },
             accept: { upgrade in
-                guard let context = clients.first?.context, upgrade.subprotocol != nil else {
+                guard let context = shards.first?.context, upgrade.subprotocol != nil else {
                     return .reject(
                         Self.protected(
                             HTTPResponse(
                                 status: 404,
                                 text: "no WebSocket endpoint here; connect clients to the server's own port")))
                 }
-                return WebSocketConnections.accept(upgrade, on: clients, context.limits)
+                return WebSocketConnections.accept(upgrade, on: shards, context.limits)
             }, acceptsPost: acceptsPost, makesRoom: true)
     }
 
@@ -121,7 +122,7 @@ struct AdminRequestGuard: Sendable {
     /// Throws `addressInvalid` for an address that is not loopback without TLS and a token, and for a token that is too short.
     ///
     /// - Parameter what: the endpoint, for the error text.
-    static func check(
+    package static func check(
         _ what: String, at host: String, _ tls: TLSServerSettings?, _ token: String?
     ) throws(TransportError) {
         guard isOwn(host) || tls != nil && token != nil else {
@@ -147,7 +148,7 @@ struct AdminRequestGuard: Sendable {
     static func isLoopback(_ address: SocketAddress) -> Bool { HostAndPort("\(address)")?.isLoopback == true }
 
     /// Returns a response that is computed asynchronously from the server.
-    func respond(_ question: @escaping @Sendable (TrebuchetServer) async -> StreamedResponse) -> PlainResponse {
+    package func respond(_ question: @escaping @Sendable (TrebuchetServer) async -> StreamedResponse) -> PlainResponse {
         .asynchronous { [holder] in
             guard let server = holder.server else {
                 return StreamedResponse(HTTPResponse(status: 503, text: "shut down"))
@@ -157,7 +158,7 @@ struct AdminRequestGuard: Sendable {
     }
 
     /// Returns the rejection of a request; nil if it has the token. The comparison takes constant time.
-    func refusal(of request: HTTPRequestHead, from address: SocketAddress?) -> HTTPResponse? {
+    package func refusal(of request: HTTPRequestHead, from address: SocketAddress?) -> HTTPResponse? {
         guard let digest else { return nil }
         if let token = request.bearerToken, Digest.areEqual(digest, Digest.sha256(Array(token.utf8))) { return nil }
         let hasNone = request.bearerToken == nil

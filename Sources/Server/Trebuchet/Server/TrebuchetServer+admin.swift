@@ -1,5 +1,4 @@
 internal import Networking
-internal import Synchronization
 public import Transports
 internal import TrebuchetActors
 internal import WebSockets
@@ -29,47 +28,14 @@ extension TrebuchetServer {
         host: String = "127.0.0.1", port: Int, tls: TLSServerSettings? = nil, token: String? = nil
     ) throws(TransportError) -> SocketAddress {
         try AdminRequestGuard.check("the admin endpoint", at: host, tls, token)
-        let address = AdminEndpoint(self, token: token)
+        let endpoint = AdminEndpoint(self, token: token)
         // Separate reactors, so that the endpoint responds even while those of the server are blocked; a test's reactors use
         // its clock.
         let reactors = owner == nil ? try ReactorGroup.clients() : ReactorGroup(shards.map(\.reactor))
-        let listener = try address.listen(host: host, port: port, tls: tls, on: reactors)
-        // A host name may resolve to an address that is not loopback.
-        guard tls != nil && token != nil || AdminRequestGuard.isLoopback(listener.address) else {
-            Task { await listener.shutdown() }
-            throw TransportError(.addressInvalid, "'\(host)' is reachable from other machines, as \(listener.address)")
+        return try openEndpoint("admin endpoint", at: host, isProtected: tls != nil && token != nil) {
+            () throws(TransportError) in
+            try endpoint.listen(host: host, port: port, tls: tls, on: reactors)
         }
-        let isFirst = operatorListeners.withLock { listeners in
-            guard listeners.admin == nil, !isStopping else { return false }
-            listeners.admin = listener
-            return true
-        }
-        guard isFirst else {
-            Task { await listener.shutdown() }
-            throw TransportError(.addressInvalid, "the server already has an admin endpoint or has shut down")
-        }
-        return listener.address
-    }
-
-    /// The listeners of admin and inspector endpoints.
-    struct AdminListeners {
-        var admin: WebSocketServer?
-        var inspector: WebSocketServer?
-        /// Discards the inspector's recordings and disconnects its clients.
-        var endInspection: @Sendable () async -> Void = {}
-    }
-
-    func closeOperatorListeners() async {
-        let closed = operatorListeners.withLock { listeners in
-            defer { listeners = AdminListeners() }
-            return listeners
-        }
-        for listener in [closed.admin, closed.inspector].compactMap({ $0 }) {
-            await listener.stopAccepting()
-            await listener.refuseUpgrades()
-            await listener.endPages(within: .seconds(1))
-        }
-        await closed.endInspection()
     }
 }
 

@@ -11,6 +11,31 @@ extension TrebuchetTransport {
     }
 }
 
+extension TrebuchetServer {
+    /// Returns a transport to this server for a client with the given principal. `AccessPolicy.authenticate` is skipped, and the
+    /// policy still authorizes the principal's calls.
+    package func localTransport(as principal: String?) -> TrebuchetTransport {
+        TrebuchetTransport(kind: .local(ImpersonatingServer(self, principal)))
+    }
+}
+
+/// Connects a client in this process as a given principal.
+private final class ImpersonatingServer: LocalServer {
+    private let server: TrebuchetServer
+    private let principal: String?
+
+    init(_ server: TrebuchetServer, _ principal: String?) {
+        self.server = server
+        self.principal = principal
+    }
+
+    func connectLocally(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws {
+        let caller = Caller(
+            connection: CallerConnection(principal: principal.map { Principal(id: $0) }, remoteAddress: nil))
+        try await server.connectLocally(request, receiver, as: caller)
+    }
+}
+
 /// Connections of clients in this process.
 extension TrebuchetServer: LocalServer {
     func connectLocally(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws {

@@ -107,7 +107,7 @@ extension TrebuchetServer {
                     await shard.reactor.perform { writer.abandon() }
                 }
             }
-            await closeOperatorListeners()
+            await closeEndpoints()
             context.events.emit(.serverStopped)
             releaseReferences()
             stopped.update(true)
@@ -128,7 +128,7 @@ extension TrebuchetServer {
             for shard in shards { await shard.reactor.perform {} }
             // After the connections: a crashed node does not announce that it owns nothing.
             context.nodes?.stop()
-            await closeOperatorListeners()
+            await closeEndpoints()
             releaseReferences()
             stopped.update(true)
         }.value

@@ -45,8 +45,8 @@ public final class TrebuchetServer: Sendable {
     let deactivation = Mutex<Task<Void, Never>?>(nil)
     /// Indicates whether shutdown was requested, so that new clients should use another server.
     let isLeaving = Atomic<Bool>(false)
-    /// The open admin and inspector listeners.
-    let operatorListeners = Mutex(AdminListeners())
+    /// The open endpoints for operators, by name.
+    let endpoints = Mutex<[String: Endpoint]>([:])
     /// A counter that distributes clients of this process over the reactors.
     let nextLocal = Atomic<Int>(0)
 

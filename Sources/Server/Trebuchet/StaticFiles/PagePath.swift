@@ -1,7 +1,7 @@
 /// The path of a request, split and decoded (RFC 3986 §2.1, §3.3). Pure.
-struct PagePath: Equatable {
+package struct PagePath: Equatable {
     /// The reason why a path is invalid.
-    enum InvalidPath: Error, Equatable {
+    package enum InvalidPath: Error, Equatable {
         /// A percent sign without two hexadecimal digits.
         case malformed
         /// A part is `..`, empty, or contains a slash, a backslash or a control character.
@@ -49,7 +49,7 @@ struct PagePath: Equatable {
     }
 
     /// Decodes once; doubly encoded text stays encoded once.
-    static func decode(_ encoded: ArraySlice<UInt8>) throws(InvalidPath) -> [UInt8] {
+    package static func decode(_ encoded: ArraySlice<UInt8>) throws(InvalidPath) -> [UInt8] {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(encoded.count)
         var at = encoded.startIndex

@@ -6,26 +6,16 @@ extension PageSource {
     /// `/trebuchet-rooms.js`, `/trebuchet-writes.js` and `/trebuchet-offline.js` on demand. A page imports the files as
     /// modules, without a build step.
     public static var clientLibrary: PageSource {
-        let files = [
-            ("/trebuchet.js", WebFiles.trebuchet), ("/trebuchet-services.js", WebFiles.services),
-            ("/trebuchet-rooms.js", WebFiles.rooms), ("/trebuchet-writes.js", WebFiles.writes),
-            ("/trebuchet-offline.js", WebFiles.offline),
-            ("/trebuchet-exact.js", WebFiles.exact), ("/trebuchet-traces.js", WebFiles.traces),
-            ("/dom.js", WebFiles.dom), ("/svelte.js", WebFiles.svelte),
-        ]
-        return PageSource(
-            kind: .list(files.compactMap { $1.utf8CodeUnitCount > 0 ? try? page($0, bytes($1)) : nil }))
+        PageSource(kind: .list(WebFiles.client.compactMap { try? page("/\($0)", $1) }))
     }
 
     /// The start page of `trebuchet serve` at `/`: a live list and the next steps.
     package static var startPage: PageSource {
-        let html = bytes(WebFiles.start)
+        let html = WebFiles.start
         let headers: HTTPHeaders = ["Content-Security-Policy": ContentSecurityPolicy.ofPage(html)]
         let page = MemoryPage(html, type: ContentType.of("index.html".utf8), headers: headers)
         return PageSource(kind: .page(page, path: .root))
     }
-
-    private static func bytes(_ text: StaticString) -> [UInt8] { text.withUTF8Buffer { Array($0) } }
 }
 
 /// The Content-Security-Policy of a page with inline script and style (CSP level 3). Pure.

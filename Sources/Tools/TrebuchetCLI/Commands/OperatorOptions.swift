@@ -2,6 +2,7 @@ import Commands
 import Foundation
 import Platform
 import Trebuchet
+import TrebuchetInspector
 import TrebuchetTelemetry
 
 /// The options of `serve` for operators: the log, the admin endpoint, the inspector, tracing and shutdown.

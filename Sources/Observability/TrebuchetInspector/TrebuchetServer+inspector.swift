@@ -1,8 +1,6 @@
-internal import Networking
-internal import Synchronization
+public import Networking
 public import Transports
-internal import TrebuchetActors
-internal import WebSockets
+public import Trebuchet
 
 /// The inspector: a developer's view of a running server.
 extension TrebuchetServer {
@@ -44,36 +42,21 @@ extension TrebuchetServer {
         writes: Bool = false
     ) throws(TransportError) -> Inspector {
         try AdminRequestGuard.check("the inspector", at: host, tls, requestedToken)
+        // The generator of the operating system: getrandom(2).
         let token =
             requestedToken
-            ?? NodeLinkKeys.randomBytes(32).map { byte in
-                String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
+            ?? (0..<32).map { _ in
+                let byte = UInt8.random(in: 0...255)
+                return String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
             }.joined()
         // Separate reactors, so that the inspector responds even while those of the server are blocked.
         let reactors = try ReactorGroup.clients()
-        let address = InspectorEndpoint(self, token: token, writes: writes, on: reactors)
-        let listener = try address.listen(host: host, port: port, tls: tls, on: reactors)
-        // A host name may resolve to an address that is not loopback.
-        guard tls != nil && requestedToken != nil || AdminRequestGuard.isLoopback(listener.address) else {
-            Task {
-                await listener.shutdown()
-                await address.shutDown()
-            }
-            throw TransportError(.addressInvalid, "'\(host)' is reachable from other machines, as \(listener.address)")
+        let endpoint = InspectorEndpoint(self, token: token, writes: writes, on: reactors)
+        let address = try openEndpoint(
+            "inspector", at: host, isProtected: tls != nil && requestedToken != nil, shutDown: endpoint.shutDown
+        ) { () throws(TransportError) in
+            try endpoint.listen(host: host, port: port, tls: tls, on: reactors)
         }
-        let isFirst = operatorListeners.withLock { listeners in
-            guard listeners.inspector == nil, !isStopping else { return false }
-            listeners.inspector = listener
-            listeners.endInspection = { await address.shutDown() }
-            return true
-        }
-        guard isFirst else {
-            Task {
-                await listener.shutdown()
-                await address.shutDown()
-            }
-            throw TransportError(.addressInvalid, "the server already has an inspector or has shut down")
-        }
-        return Inspector(address: listener.address, isSecure: tls != nil, token: token)
+        return Inspector(address: address, isSecure: tls != nil, token: token)
     }
 }

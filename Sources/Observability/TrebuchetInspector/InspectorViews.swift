@@ -1,9 +1,10 @@
+internal import Trebuchet
 internal import TrebuchetActors
 
 /// The views of the inspector by their paths below `/inspect/`.
 struct InspectorViews: Sendable {
     /// Returns the JSON of a view; nil if the object does not exist.
-    typealias Renderer = @Sendable (TrebuchetServer) async throws(TrebuchetError) -> InspectorJSON?
+    typealias Renderer = @Sendable (ServerView) async throws(TrebuchetError) -> InspectorJSON?
 
     static let actors = "actors/"
 
@@ -14,16 +15,16 @@ struct InspectorViews: Sendable {
     func view(at path: String, _ query: InspectorQuery) throws(InspectorQuery.InvalidQuery) -> Renderer? {
         switch path {
         case "overview":
-            return { [writes] server async throws(TrebuchetError) in
-                try await server.inspectedOverview(writes: writes)
+            return { [writes] view async throws(TrebuchetError) in
+                try await view.inspectedOverview(writes: writes)
             }
         case "actors":
             let query = try ActorListQuery(query)
-            return { server in server.inspectedActors(query) }
+            return { view in view.inspectedActors(query) }
         case "connections":
             let page = try ListPage(query)
-            return { [recorder] server async throws(TrebuchetError) in
-                try await server.inspectedConnections(page, errors: await recorder.lastErrors())
+            return { [recorder] view async throws(TrebuchetError) in
+                try await view.inspectedConnections(page, errors: await recorder.lastErrors())
             }
         case "calls":
             let query = try CallListQuery(query)
@@ -32,22 +33,24 @@ struct InspectorViews: Sendable {
             let query = try LogQuery(query)
             return { [recorder] _ in await recorder.log(query) }
         case "store":
-            return { server async throws(TrebuchetError) in try await server.inspectedStore() }
+            return { view async throws(TrebuchetError) in try await view.inspectedStore() }
         case "nodes":
-            return { server in server.inspectedNodes() }
+            return { view in view.inspectedNodes() }
         default:
             guard let name = path.suffix(after: Self.actors) else { return nil }
             let query = try ActorDetailQuery(try InspectorQuery.decode(Array(name.utf8)), query)
-            return { [recorder] server async throws(TrebuchetError) in
-                try await server.inspectedActor(query, recorder)
+            return { [recorder] view async throws(TrebuchetError) in
+                try await view.inspectedActor(query, recorder)
             }
         }
     }
 
-    /// Returns the JSON of a view with its HTTP status.
-    static func json(by query: Renderer, _ server: TrebuchetServer) async -> (status: Int, json: InspectorJSON) {
+    /// Returns the JSON of an answer with its HTTP status.
+    static func json(
+        _ answer: @Sendable () async throws(TrebuchetError) -> InspectorJSON?
+    ) async -> (status: Int, json: InspectorJSON) {
         do throws(TrebuchetError) {
-            guard let shown = try await query(server) else {
+            guard let shown = try await answer() else {
                 return (404, failed("no actor of this name is active; inspection does not activate actors"))
             }
             return (200, shown)

@@ -1,5 +1,6 @@
 internal import Networking
 internal import Synchronization
+internal import Trebuchet
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
@@ -18,13 +19,13 @@ struct ActorDetailQuery {
     }
 }
 
-extension TrebuchetServer {
+extension ServerView {
     /// Returns the details of an actor; nil if it is not active. Never activates one. Takes at most 2 seconds if a reactor or the
     /// actor is blocked.
     func inspectedActor(
         _ query: ActorDetailQuery, _ recorder: InspectorRecorder
     ) async throws(TrebuchetError) -> InspectorJSON? {
-        guard let record = directory.record(ActorName(query.name)) else { return nil }
+        guard let record = actor(query.name) else { return nil }
         guard record.type.isInspectable else {
             // Its calls are recorded like those of all actors.
             await recorder.startRecording()
@@ -34,17 +35,18 @@ extension TrebuchetServer {
                 ("recorded", .null), ("calls", recorder.calls(of: record.name)),
             ])
         }
-        let pool = shards[0].states
-        let actor = try await recorder.inspectActor(at: record) { [weak self] actor, stream in
-            guard let record = self?.record(of: actor) else { return }
+        // Without a strong reference to the server, since the recorder retains the closure.
+        let (pool, find) = (pool, actorFinder)
+        let actor = try await recorder.inspectActor(at: record) { actor, stream in
+            guard let record = Self.record(of: actor, find) else { return }
             actor.addSubscription(
                 InspectorStateSubscription.follow(stream, of: record, else: pool) {
-                    [weak self, weak recorder, weak actor] version in
+                    [weak recorder, weak actor] version in
                     guard let version, let recorder, let actor, recorder.recordUpdate(version, of: stream, in: actor)
                     else {
                         return
                     }
-                    self?.recordSnapshot(stream, of: actor, recorder, else: pool)
+                    Self.recordSnapshot(stream, of: actor, find, recorder, else: pool)
                 })
         }
         let description = record.type.description
@@ -70,15 +72,16 @@ extension TrebuchetServer {
         ])
     }
 
-    private func record(of actor: InspectedActor) -> ActorRecord? {
-        directory.record(ActorName(actor.name)).flatMap { actor.isOf($0) ? $0 : nil }
+    private static func record(of actor: InspectedActor, _ find: ActorFinder) -> ActorRecord? {
+        find(actor.name).flatMap { actor.isOf($0) ? $0 : nil }
     }
 
     /// Records a snapshot of a state whose updates are patches.
-    private func recordSnapshot(
-        _ stream: String, of actor: InspectedActor, _ recorder: InspectorRecorder, else pool: SystemShard
+    private static func recordSnapshot(
+        _ stream: String, of actor: InspectedActor, _ find: ActorFinder, _ recorder: InspectorRecorder,
+        else pool: SystemShard
     ) {
-        guard let record = record(of: actor) else { return }
+        guard let record = record(of: actor, find) else { return }
         // Run it later on the reactor, not while the state's subscribers are being written to.
         (record.home ?? pool).reactor.execute {
             InspectorStateSubscription.follow(stream, of: record, else: pool, isOnce: true) {
@@ -94,7 +97,7 @@ extension TrebuchetServer {
             return .object([
                 ("stream", .text(stream)), ("subscribers", .null), ("version", .null), ("bytes", .null),
                 ("value", .null),
-                ("problem", .text("the actor did not respond within \(answerTime); it may be blocked")),
+                ("problem", .text("the actor did not respond within \(responseTimeout); it may be blocked")),
             ])
         }
         return .object([
@@ -110,10 +113,9 @@ extension TrebuchetServer {
 
     /// Returns the current value of a state as clients receive it; nil after 2 seconds.
     private func value(of stream: String, _ record: ActorRecord) async -> InspectorStateSubscription.SentVersion? {
-        let pool = shards[0].states
         let watch = Mutex<InspectorStateSubscription?>(nil)
         defer { watch.withLock { $0 }?.cancel() }
-        return await FirstReply.wait(within: Self.answerTime) { answer in
+        return await FirstReply.wait(within: Self.responseTimeout) { answer in
             watch.withLock { $0 = InspectorStateSubscription.follow(stream, of: record, else: pool) { answer($0) } }
         }
     }

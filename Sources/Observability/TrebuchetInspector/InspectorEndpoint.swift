@@ -1,5 +1,6 @@
 internal import Networking
 internal import Transports
+internal import Trebuchet
 internal import TrebuchetActors
 internal import WebSockets
 
@@ -12,15 +13,15 @@ struct InspectorEndpoint: Sendable {
 
     init(_ server: TrebuchetServer, token: String, writes: Bool, on reactors: ReactorGroup) {
         requestGuard = AdminRequestGuard(server, name: "inspector", token: token, acceptsSameOriginPages: true)
-        views = InspectorViews(recorder: InspectorRecorder(server.context.events, on: server.shards), writes: writes)
-        pages = InspectorPages(of: requestGuard, views, on: reactors, log: server.context.log)
+        views = InspectorViews(recorder: InspectorRecorder(server.view), writes: writes)
+        pages = InspectorPages(of: requestGuard, views, on: reactors, log: server.view.log)
     }
 
     func listen(
         host: String, port: Int, tls: TLSServerSettings?, on reactors: ReactorGroup
     ) throws(TransportError) -> WebSocketServer {
         try requestGuard.listen(
-            host: host, port: port, tls: tls, on: reactors, acceptsPost: views.writes, clients: pages.server.shards
+            host: host, port: port, tls: tls, on: reactors, acceptsPost: views.writes, clients: pages.server
         ) { request, address in
             // These files contain no server data: the page requests its data with the token.
             if let file = files[request.path], request.method != "POST" { return .page(file) }
@@ -32,7 +33,7 @@ struct InspectorEndpoint: Sendable {
                 let query = try InspectorQuery(request.query)
                 if request.method == "POST" { return try change(path, query, address) }
                 guard let render = try views.view(at: path, query) else { return .last(Self.nothing) }
-                return respond(render)
+                return respond { server async throws(TrebuchetError) in try await render(server.view) }
             } catch {
                 return .last(Self.page(400, InspectorViews.failed(error.text)).response)
             }
@@ -67,9 +68,13 @@ struct InspectorEndpoint: Sendable {
 
     private static var nothing: HTTPResponse { page(404, InspectorViews.nothing).response }
 
-    private func respond(_ render: @escaping InspectorViews.Renderer) -> PlainResponse {
+    private func respond(
+        _ answer: @escaping @Sendable (TrebuchetServer) async throws(TrebuchetError) -> InspectorJSON?
+    ) -> PlainResponse {
         requestGuard.respond { server in
-            let (status, json) = await InspectorViews.json(by: render, server)
+            let (status, json) = await InspectorViews.json { () async throws(TrebuchetError) in
+                try await answer(server)
+            }
             return Self.page(status, json)
         }
     }
@@ -79,34 +84,4 @@ struct InspectorEndpoint: Sendable {
             HTTPResponse(status: status, headers: ["Content-Type": "application/json; charset=utf-8"]),
             body: json.bytes)
     }
-}
-
-/// The static files of the inspector page.
-struct InspectorFiles: Sendable {
-    private let files: [String: StreamedResponse]
-
-    init() {
-        let texts: [(String, StaticString)] = [
-            ("index.html", WebFiles.inspectorPage), ("inspector.css", WebFiles.inspectorStyle),
-            ("inspector.js", WebFiles.inspector), ("trebuchet.js", WebFiles.trebuchet),
-        ]
-        files = Dictionary(
-            uniqueKeysWithValues: texts.map { name, text in
-                let headers: HTTPHeaders = [
-                    "Content-Type": ContentType.of(name.utf8), "Content-Security-Policy": Self.policy,
-                ]
-                let body = text.withUTF8Buffer { Array($0) }
-                return (
-                    name == "index.html" ? "/" : "/" + name,
-                    StreamedResponse(HTTPResponse(status: 200, headers: headers), body: body)
-                )
-            })
-    }
-
-    subscript(path: String) -> StreamedResponse? { files[path] }
-
-    /// A policy that permits scripts, styles and connections of this server only, and nothing inline.
-    private static let policy =
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
-        + "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 }

@@ -1,3 +1,4 @@
+internal import Trebuchet
 internal import TrebuchetActors
 
 /// The query for log lines: `?after=17&limit=100&connection=3&actor=todos`.

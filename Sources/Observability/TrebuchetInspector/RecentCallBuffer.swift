@@ -1,4 +1,5 @@
 internal import Bytes
+internal import Trebuchet
 internal import TrebuchetActors
 
 /// The query for recent calls: `?after=17&limit=100&connection=3&actor=todos&failed=1`.

@@ -1,3 +1,4 @@
+internal import Trebuchet
 internal import TrebuchetActors
 
 /// The query for a list of actors: `?type=Demo.List&search=lists/&page=2&size=100`.
@@ -62,9 +63,9 @@ struct SmallestNames<Element> {
     }
 }
 
-extension TrebuchetServer {
+extension ServerView {
     func inspectedActors(_ query: ActorListQuery) -> InspectorJSON {
-        let (ready, unloaded, patterns) = directory.all
+        let (ready, unloaded, patterns) = actors
         var types: [ObjectIdentifier: (type: ActorType, actors: Int, isTaken: Bool)] = [:]
         func isTaken(_ type: ActorType) -> Bool {
             let isTaken = types[ObjectIdentifier(type)]?.isTaken ?? query.matches(type: type.name)
@@ -103,9 +104,5 @@ extension TrebuchetServer {
                 ),
                 ("actors", .list(shown)),
             ])
-    }
-
-    func reactorName(of record: ActorRecord) -> String? {
-        shards.first { $0.states === record.home }?.reactor.name
     }
 }

@@ -1,4 +1,5 @@
 internal import Platform
+internal import Trebuchet
 internal import TrebuchetActors
 
 /// `pages/*`: the contents of one inspector window. It queries the server while a client observes it.
@@ -99,13 +100,15 @@ distributed actor InspectorPage {
 
     /// Updates the views that are due. Returns nil when no client observes them any more.
     private func follow() async -> Duration? {
-        guard let server = window.server else { return stop() }
+        guard let server = window.server?.view else { return stop() }
         var now = MonotonicClock.now
         if nextOverview <= now {
             // A client starts to observe soon after its call, or again after a reconnect.
             unseen = await window.isObserved ? 0 : unseen + 1
             guard unseen < Self.maximumUnseenUpdates else { return stop() }
-            let (status, json) = await InspectorViews.json(by: window.overview, server)
+            let (status, json) = await InspectorViews.json { [window] () async throws(TrebuchetError) in
+                try await server.inspectedOverview(writes: window.views.writes)
+            }
             let created = InspectorView("overview", status, json)
             if created != overview { overview = created }
             nextOverview = now &+ Self.second
@@ -118,7 +121,7 @@ distributed actor InspectorPage {
         let path = path
         seenEventCount = eventCount
         let began = MonotonicClock.now
-        let (status, json) = await InspectorViews.json(by: renderer, server)
+        let (status, json) = await InspectorViews.json { () async throws(TrebuchetError) in try await renderer(server) }
         // Another view was selected meanwhile.
         guard path == self.path else { return .zero }
         let created = InspectorView(path, status, json)

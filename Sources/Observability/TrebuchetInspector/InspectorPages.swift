@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Networking
+internal import Trebuchet
 internal import TrebuchetActors
 internal import TrebuchetWire
 
@@ -56,9 +57,6 @@ final class InspectorWindow: @unchecked Sendable {
     }
 
     var server: TrebuchetServer? { requestGuard.server }
-    var overview: InspectorViews.Renderer {
-        { [views] server async throws(TrebuchetError) in try await server.inspectedOverview(writes: views.writes) }
-    }
 
     /// Whether a client observes the page.
     var isObserved: Bool {

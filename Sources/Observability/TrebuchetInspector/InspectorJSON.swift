@@ -1,4 +1,5 @@
 internal import Bytes
+internal import Trebuchet
 
 /// JSON of the inspector's output.
 ///

@@ -1,15 +1,13 @@
-internal import Networking
-internal import Platform
+internal import Trebuchet
 internal import TrebuchetActors
-internal import TrebuchetCluster
 
-/// Views of the server as a whole for the inspector.
-extension TrebuchetServer {
+/// Views of the server as a whole.
+extension ServerView {
     /// The maximum number of methods shown: those with the most calls.
     private static let maximumMethods = 200
 
     func inspectedOverview(writes: Bool) async throws(TrebuchetError) -> InspectorJSON {
-        let list = try await metricList()
+        let list = try await metrics()
         let (counts, now) = (list.counts, list.now)
         let begun = counts[.callsBegun]
         var all = DurationHistogram()
@@ -86,84 +84,33 @@ extension TrebuchetServer {
     }
 
     func inspectedStore() async throws(TrebuchetError) -> InspectorJSON {
-        // The server's own, or else the engine.
-        guard let writer = shards[0].writers.first else { return .object([("store", .null)]) }
-        let counts = try await metricList().counts
+        guard let type = storeType else { return .object([("store", .null)]) }
+        let counts = try await metrics().counts
         let writes = counts.times(of: .storeWrites)
-        var failure: String?
-        for shard in shards {
-            let found = await Self.query(shard.reactor, timeout: Self.answerTime) {
-                shard.writers.lazy.compactMap(\.failure).first
-            }
-            failure = failure ?? (found ?? nil)
-        }
-        let type = "\(Swift.type(of: writer.store))"
         return .object([
             (
                 "store",
                 .object([
                     ("type", .text(type)), ("writes", .count(writes.count)), ("seconds", .seconds(writes.sum)),
-                    ("failures", .count(counts[.storeWritesFailed])), ("failing", .text(failure)),
+                    ("failures", .count(counts[.storeWritesFailed])), ("failing", .text(await storeFailure())),
                 ])
             )
         ])
     }
 
     func inspectedNodes() -> InspectorJSON {
-        guard let nodes = context.nodes else { return .object([("node", .null), ("nodes", .list([]))]) }
-        let (acquired, lost) = nodes.watch.counts
-        return .object([
-            ("node", .text(nodes.node.name)), ("slots", .count(nodes.member.slotCount)),
-            ("slotsTaken", .count(acquired)), ("slotsLost", .count(lost)),
-            ("engineProblem", .text(nodes.member.engineError?.message)),
-            ("nodes", .list(nodes.member.liveNodes.map { .text($0.name) })),
-            ("owners", .list(Self.owners(of: nodes))),
-        ])
-    }
-
-    /// Returns the owner of each slot as far as this node knows it without a query, else the planned owner, which the set of
-    /// live nodes determines.
-    private static func owners(of nodes: ClusterRouter) -> [InspectorJSON] {
-        var parts: [(owner: String?, isKnown: Bool, first: Int, last: Int)] = []
-        for slot in ClusterSlot.all {
-            let known = nodes.directory.knownOwner(of: slot)
-            let owner = (known ?? nodes.member.plannedOwner(of: slot))?.name
-            if let last = parts.last, last.owner == owner, last.isKnown == (known != nil) {
-                parts[parts.count - 1].last = slot.number
-            } else {
-                parts.append((owner, known != nil, slot.number, slot.number))
-            }
-        }
-        return parts.map { part in
-            .object([
+        guard let node else { return .object([("node", .null), ("nodes", .list([]))]) }
+        let owners = node.slotOwners.map { part in
+            InspectorJSON.object([
                 ("node", .text(part.owner)), ("known", .flag(part.isKnown)), ("first", .count(part.first)),
                 ("last", .count(part.last)),
             ])
         }
-    }
-}
-
-/// The part of a list that is shown: `?page=0&size=100`.
-struct ListPage {
-    let page: Int
-    let size: Int
-
-    init(_ query: InspectorQuery) throws(InspectorQuery.InvalidQuery) {
-        page = try query.number("page", in: 0...1_000_000) ?? 0
-        size = try query.number("size", in: 1...1_000) ?? 100
-    }
-
-    /// The index after the last element of the page.
-    var end: Int { (page + 1) * size }
-
-    func of<Element>(_ list: [Element]) -> ArraySlice<Element> {
-        list[min(page * size, list.count)..<min(end, list.count)]
-    }
-
-    func head(found: Int) -> [(String, InspectorJSON)] {
-        [
-            ("page", .count(page)), ("size", .count(size)), ("pages", .count((found + size - 1) / size)),
-            ("found", .count(found)),
-        ]
+        return .object([
+            ("node", .text(node.name)), ("slots", .count(node.slotCount)),
+            ("slotsTaken", .count(node.acquiredSlots)), ("slotsLost", .count(node.lostSlots)),
+            ("engineProblem", .text(node.storeError)), ("nodes", .list(node.liveNodes.map { .text($0) })),
+            ("owners", .list(owners)),
+        ])
     }
 }

@@ -1,10 +1,8 @@
-internal import Networking
 internal import Platform
-internal import Transports
+internal import Trebuchet
 internal import TrebuchetActors
 internal import TrebuchetClient
 internal import TrebuchetWire
-internal import WebSockets
 
 /// A call on behalf of an inspector client: `?method=add(_:)&arguments=[1]&principal=ada`.
 struct InspectorCall: Sendable {
@@ -41,14 +39,13 @@ extension TrebuchetServer {
     ///
     /// - Parameter peer: the inspector client, for the log.
     func call(_ call: InspectorCall, for peer: String) async throws(TrebuchetError) -> InspectorJSON {
-        context.log(
+        view.log(
             LogLine.of(
                 "inspector: \(peer) calls \(call.method) of \(call.actor)"
                     + (call.principal.map { " as \($0)" } ?? "")))
-        let impersonator = ImpersonatingServer(self, call.principal)
         var options = TrebuchetClient.Options()
         options.callTimeout = Self.callTime
-        let client = TrebuchetClient(transport: TrebuchetTransport(kind: .local(impersonator)), options: options)
+        let client = TrebuchetClient(transport: localTransport(as: call.principal), options: options)
         let began = MonotonicClock.now
         do {
             try await client.connect()
@@ -76,37 +73,8 @@ extension TrebuchetServer {
 
     /// Closes a connection; nil if it does not exist any more.
     func closeConnection(_ number: UInt64, for peer: String) async throws(TrebuchetError) -> InspectorJSON? {
-        for shard in shards {
-            let isClosed = await Self.query(shard.reactor, timeout: Self.answerTime) { () -> Bool in
-                guard let connection = shard.connections[number] else { return false }
-                connection.close(.policyViolation, reason: "closed by an operator")
-                return true
-            }
-            guard let isClosed else {
-                throw TrebuchetError(.unavailable, "\(shard.reactor.name) does not respond; it may be blocked")
-            }
-            guard isClosed else { continue }
-            context.log("inspector: \(peer) closed connection \(number)")
-            return .object([("closed", .count(number))])
-        }
-        return nil
-    }
-}
-
-/// Connects a client in this process as a given principal. It skips `AccessPolicy.authenticate`, and the policy still
-/// authorizes the principal's calls.
-private final class ImpersonatingServer: LocalServer {
-    private let server: TrebuchetServer
-    private let principal: String?
-
-    init(_ server: TrebuchetServer, _ principal: String?) {
-        self.server = server
-        self.principal = principal
-    }
-
-    func connectLocally(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws {
-        let caller = Caller(
-            connection: CallerConnection(principal: principal.map { Principal(id: $0) }, remoteAddress: nil))
-        try await server.connectLocally(request, receiver, as: caller)
+        guard try await closeConnection(number) else { return nil }
+        view.log("inspector: \(peer) closed connection \(number)")
+        return .object([("closed", .count(number))])
     }
 }

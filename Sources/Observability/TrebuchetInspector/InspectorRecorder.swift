@@ -4,6 +4,7 @@ internal import Networking
 internal import Platform
 internal import Synchronization
 internal import Transports
+internal import Trebuchet
 internal import TrebuchetActors
 
 /// The wall clock in milliseconds since 1970, for display.
@@ -59,11 +60,11 @@ final class InspectorRecorder: Sendable {
     private let state: Mutex<State>
     private let recordedCount = Atomic<UInt64>(0)
 
-    /// - Parameter shards: the clock of the first shard's reactor determines the end of recording.
-    init(_ events: EventBus, on shards: [ServerShard], budget: RecorderRateLimiter = RecorderRateLimiter()) {
-        self.events = events
+    /// Creates a recorder that does not retain the server. The clock of its first reactor determines the end of recording.
+    init(_ view: ServerView, budget: RecorderRateLimiter = RecorderRateLimiter()) {
+        events = view.events
         state = Mutex(State(budget: budget))
-        reactors = shards.map(\.reactor)
+        reactors = view.reactors
         reactor = reactors[0]
     }
 
@@ -197,7 +198,7 @@ final class InspectorRecorder: Sendable {
 
     /// Returns whether the reactor ran the closure in time.
     private func runOnReactor(_ question: @escaping @Sendable () -> Void) async -> Bool {
-        await TrebuchetServer.query(reactor, timeout: TrebuchetServer.answerTime, question) != nil
+        await ServerView.query(reactor, question) != nil
     }
 
     /// Starts or extends recording. If the reactor is blocked, recording starts later, and existing records are shown

@@ -1,0 +1,215 @@
+internal import Bytes
+package import Networking
+internal import Platform
+package import TrebuchetActors
+internal import TrebuchetCluster
+
+/// A read-only view of a running server: its actors, connections, metrics, store and node. It retains the server.
+///
+/// Modules that observe a server use it together with event handlers. The server does not know them.
+package struct ServerView: Sendable {
+    private let server: TrebuchetServer
+
+    fileprivate init(_ server: TrebuchetServer) { self.server = server }
+
+    /// The events of the server.
+    package var events: EventBus { server.context.events }
+
+    /// The reactors of the server, in their order.
+    package var reactors: [Reactor] { server.shards.map(\.reactor) }
+
+    /// Writes a line to the log of the server.
+    package var log: @Sendable (String) -> Void { server.context.log }
+
+    package var status: TrebuchetServer.Status { server.status }
+
+    // MARK: Queries of reactors
+
+    /// The time within which a reactor must respond.
+    package static var responseTimeout: Duration { TrebuchetServer.answerTime }
+
+    /// Runs a query on a reactor; returns nil if it does not respond in time.
+    package static func query<Answer: Sendable>(
+        _ reactor: Reactor, _ question: @escaping @Sendable () -> Answer
+    ) async -> Answer? {
+        await TrebuchetServer.query(reactor, timeout: responseTimeout, question)
+    }
+
+    private func query<Answer: Sendable>(
+        _ shard: ServerShard, _ question: @escaping @Sendable () -> Answer
+    ) async throws(TrebuchetError) -> Answer {
+        guard let answer = await Self.query(shard.reactor, question) else {
+            throw TrebuchetError(.unavailable, "\(shard.reactor.name) does not respond")
+        }
+        return answer
+    }
+
+    // MARK: Actors
+
+    /// Finds an active actor by its name. It does not retain the server, and finds none after the server's end.
+    package typealias ActorFinder = @Sendable (_ name: String) -> ActorRecord?
+
+    /// All actors: the active ones, those that must be loaded first, and the patterns of virtual actors.
+    package var actors:
+        (ready: [ActorRecord], unloaded: [(String, ActorType)], patterns: [(prefix: String, type: ActorType)])
+    {
+        server.directory.all
+    }
+
+    /// Returns an active actor. Never activates one.
+    package func actor(_ name: String) -> ActorRecord? { server.directory.record(ActorName(name)) }
+
+    package var actorFinder: ActorFinder {
+        { [weak server] name in server?.directory.record(ActorName(name)) }
+    }
+
+    /// Returns the name of an actor's reactor; nil for an actor without one.
+    package func reactorName(of record: ActorRecord) -> String? {
+        server.shards.first { $0.states === record.home }?.reactor.name
+    }
+
+    /// The shard that has the streams of actors without a reactor.
+    package var pool: SystemShard { server.shards[0].states }
+
+    // MARK: Connections
+
+    /// A connection at the time of the query.
+    package struct Connection: Sendable {
+        package let peer: ServerEvent.Peer
+        package let protocolVersion: Int
+        package let reactor: String
+        /// The time since it was opened, in nanoseconds.
+        package let age: UInt64
+        package let streams: Int
+        /// The number of in-flight calls.
+        package let calls: Int
+        package let bufferedBytes: Int
+        package let isWritable: Bool
+        package let isDraining: Bool
+        /// Whether it forwards a connection of another node.
+        package let isOfNode: Bool
+    }
+
+    /// Returns the connections at some positions, the oldest first, and the number of all. Collects the numbers from all
+    /// reactors, and then details for these positions only.
+    ///
+    /// - Throws: `unavailable` if a reactor does not respond.
+    package func connections(
+        at positions: Range<Int>
+    ) async throws(TrebuchetError) -> (connections: [Connection], count: Int) {
+        var numbers: [(number: UInt64, shard: Int)] = []
+        for (index, shard) in server.shards.enumerated() {
+            let own = try await query(shard) { Array(shard.connections.keys) }
+            numbers += own.map { ($0, index) }
+        }
+        numbers.sort { $0.number < $1.number }
+        var found: [Connection] = []
+        for (index, part) in Dictionary(grouping: numbers[positions.clamped(to: numbers.indices)], by: \.shard) {
+            let shard = server.shards[index]
+            // A connection that closed meanwhile is omitted.
+            found += try await query(shard) { part.compactMap { shard.connections[$0.number]?.description } }
+        }
+        found.sort { $0.peer.connection < $1.peer.connection }
+        return (found, numbers.count)
+    }
+
+    // MARK: Metrics, store, node
+
+    /// Returns all metrics.
+    ///
+    /// - Throws: `unavailable` if a reactor does not respond.
+    package func metrics() async throws(TrebuchetError) -> MetricList { try await server.metricList() }
+
+    /// The type of the store: the server's own, or else that of its node; nil without one.
+    package var storeType: String? { server.shards[0].writers.first.map { "\(type(of: $0.store))" } }
+
+    /// Returns the failure of the last write to a store; nil if it succeeded.
+    package func storeFailure() async -> String? {
+        var failure: String?
+        for shard in server.shards {
+            let found = await Self.query(shard.reactor) { shard.writers.lazy.compactMap(\.failure).first }
+            failure = failure ?? (found ?? nil)
+        }
+        return failure
+    }
+
+    /// A cluster node as it sees itself and the cluster.
+    package struct Node: Sendable {
+        package let name: String
+        package let slotCount: Int
+        package let acquiredSlots: UInt64
+        package let lostSlots: UInt64
+        /// The error of the coordination store; nil while it responds.
+        package let storeError: String?
+        package let liveNodes: [String]
+        package let slotOwners: [SlotOwner]
+    }
+
+    /// The owner of consecutive slots, as far as the node knows it without a query, else the planned owner, which the set of live
+    /// nodes determines.
+    package struct SlotOwner: Sendable {
+        package let owner: String?
+        /// Whether the node knows the owner, in contrast to a plan.
+        package let isKnown: Bool
+        package let first: Int
+        package fileprivate(set) var last: Int
+    }
+
+    /// The cluster node; nil if the server is none.
+    package var node: Node? {
+        guard let nodes = server.context.nodes else { return nil }
+        let (acquired, lost) = nodes.watch.counts
+        return Node(
+            name: nodes.node.name, slotCount: nodes.member.slotCount, acquiredSlots: acquired, lostSlots: lost,
+            storeError: nodes.member.engineError?.message, liveNodes: nodes.member.liveNodes.map(\.name),
+            slotOwners: Self.owners(of: nodes))
+    }
+
+    private static func owners(of nodes: ClusterRouter) -> [SlotOwner] {
+        var parts: [SlotOwner] = []
+        for slot in ClusterSlot.all {
+            let known = nodes.directory.knownOwner(of: slot)
+            let owner = (known ?? nodes.member.plannedOwner(of: slot))?.name
+            if let last = parts.last, last.owner == owner, last.isKnown == (known != nil) {
+                parts[parts.count - 1].last = slot.number
+            } else {
+                parts.append(SlotOwner(owner: owner, isKnown: known != nil, first: slot.number, last: slot.number))
+            }
+        }
+        return parts
+    }
+}
+
+extension ServerConnection {
+    /// The connection now. Runs on its reactor.
+    fileprivate var description: ServerView.Connection {
+        ServerView.Connection(
+            peer: peer, protocolVersion: dates == .milliseconds ? 3 : 2, reactor: shard.reactor.name,
+            age: MonotonicClock.now &- opened, streams: streams.count, calls: running.count,
+            bufferedBytes: max(link.memory?.bufferedBytes ?? 0, link.pendingBytes), isWritable: isWritable,
+            isDraining: isDraining, isOfNode: upstream != nil)
+    }
+}
+
+extension TrebuchetServer {
+    /// A read-only view of the server, for modules of this package that observe it.
+    package var view: ServerView { ServerView(self) }
+
+    /// Closes a connection at an operator's request. Returns whether it existed.
+    ///
+    /// - Throws: `unavailable` if a reactor does not respond.
+    package func closeConnection(_ number: UInt64) async throws(TrebuchetError) -> Bool {
+        for shard in shards {
+            let isClosed = await ServerView.query(shard.reactor) { () -> Bool in
+                guard let connection = shard.connections[number] else { return false }
+                connection.close(.policyViolation, reason: "closed by an operator")
+                return true
+            }
+            guard let isClosed else {
+                throw TrebuchetError(.unavailable, "\(shard.reactor.name) does not respond; it may be blocked")
+            }
+            if isClosed { return true }
+        }
+        return false
+    }
+}
