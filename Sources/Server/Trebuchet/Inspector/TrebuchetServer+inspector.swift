@@ -1,4 +1,5 @@
 internal import Networking
+internal import Platform
 internal import Synchronization
 public import Transports
 internal import TrebuchetActors
@@ -44,11 +45,7 @@ extension TrebuchetServer {
         writes: Bool = false
     ) throws(TransportError) -> Inspector {
         try AdminRequestGuard.check("the inspector", at: host, tls, requestedToken)
-        let token =
-            requestedToken
-            ?? NodeLinkKeys.randomBytes(32).map { byte in
-                String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
-            }.joined()
+        let token = requestedToken ?? RandomToken.make() + RandomToken.make()
         // Separate reactors, so that the inspector responds even while those of the server are blocked.
         let reactors = try ReactorGroup.clients()
         let address = InspectorEndpoint(self, token: token, writes: writes, on: reactors)
