@@ -1,6 +1,7 @@
 import Glibc
 import Networking
 import NodeSupport
+import Platform
 import Synchronization
 import TestSupport
 import Testing
@@ -180,7 +181,7 @@ import WebSockets
         let rig = try await Rig(timeout: .milliseconds(200))
         let clock = ContinuousClock.now
         // The beginning of a TLS record, and nothing.
-        let peers = [[], [22, 3, 1, 2, 0, 1]].map { bytes in
+        let peers = [[], [22, 3, 1, 2, 0, 1]].map { (bytes: [UInt8]) in
             let descriptor = Self.open(rig.listener.port)
             Self.send(bytes, to: descriptor)
             return descriptor

@@ -145,6 +145,7 @@ package final class CertifiedKey: @unchecked Sendable {
     package var keyText: [UInt8] { Self.text { PEM_write_bio_PrivateKey($0, key, nil, nil, 0, nil, nil) } }
 
     private static func text(_ write: (OpaquePointer) -> Int32) -> [UInt8] {
+        // unreachable from data: OpenSSL writes what it has read or made, unless there is no memory.
         guard let bio = BIO_new(BIO_s_mem()), write(bio) == 1 else { fatalError("writing PEM: out of memory") }
         defer { BIO_free(bio) }
         var text: [UInt8] = []

@@ -66,6 +66,8 @@ extension TLSContext {
     /// The maximum number of certificates between that of a node and the authority.
     private static let maximumIntermediates: Int32 = 3
     private static let version13 = 0x0304
+    /// Sends no more than the certificates of the file; otherwise OpenSSL adds the authority, which the peer has.
+    private static let noAutomaticChain = 0x8  // SSL_MODE_NO_AUTO_CHAIN
     // Constants that are macros in OpenSSL.
     private static let setMaximumCertificates: Int32 = 51
     private static let getChainCertificates: Int32 = 115
@@ -75,6 +77,7 @@ extension TLSContext {
     ) throws(TransportError) -> TLSContext {
         let context = try TLSContext(isServer: isServer, verifiesHost: true, sendsServerName: false)
         let pointer = context.pointer
+        SSL_CTX_ctrl(pointer, setMode, noAutomaticChain, nil)
         SSL_CTX_ctrl(pointer, setMinimumVersion, version13, nil)
         SSL_CTX_ctrl(pointer, setMaximumCertificates, maximumPeerCertificates, nil)
         SSL_CTX_ctrl(pointer, setSessionCacheMode, Int(SSL_SESS_CACHE_OFF), nil)

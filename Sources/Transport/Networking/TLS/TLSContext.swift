@@ -16,7 +16,7 @@ package final class TLSContext: @unchecked Sendable {
     /// The maximum number of servers for which a client keeps a session, one for each.
     private static let maximumSessions = 64
     // Constants that are macros in OpenSSL.
-    private static let setMode: Int32 = 33
+    static let setMode: Int32 = 33
     static let setSessionCacheMode: Int32 = 44
     static let setMinimumVersion: Int32 = 123
     private static let modes = 0x1 | 0x2 | 0x10  // partial writes, moving buffers, buffers released when idle

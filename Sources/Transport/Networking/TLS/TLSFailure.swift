@@ -22,8 +22,9 @@ enum TLSFailure {
 
     /// Returns the error of a connection. A rejected certificate has its own error text.
     static func current(_ context: String, _ ssl: OpaquePointer) -> TransportError {
+        // Without verification there is a result as well.
+        guard ERR_GET_REASON(ERR_peek_error()) == SSL_R_CERTIFICATE_VERIFY_FAILED else { return current(context) }
         let result = SSL_get_verify_result(ssl)
-        guard result != X509_V_OK else { return current(context) }
         ERR_clear_error()
         var reason = String(cString: X509_verify_cert_error_string(result))
         if result == X509_V_ERR_HOSTNAME_MISMATCH, let name = expectedName(ssl) { reason += ", expected \(name)" }
