@@ -18,6 +18,7 @@ package final class Node: Sendable {
     ///   - way: the engine through which it uses the coordination store.
     ///   - clock: the clock of its leases. The member reads it an hour ahead: at 0 each handover would count as overdue.
     ///   - isReached: whether other nodes connect to it directly.
+    ///   - certificates: the files of its certificate for that; by default it makes one.
     ///   - store: the store of actors that live on this node only.
     ///   - log: receives the lines of its log.
     ///   - expose: exposes actors on it, before it listens.
@@ -25,13 +26,15 @@ package final class Node: Sendable {
         _ name: String, _ engine: MemoryEngine, through engineRoute: (any ClusterEngine)? = nil,
         access: AccessPolicy = .open,
         limits: ServerLimits = ServerLimits(), settings: ClusterMemberSettings = Node.settings,
-        clock: ManualEngineClock? = nil, isReached: Bool = false, afterDataLoss: DataLossPolicy = .end,
+        clock: ManualEngineClock? = nil, isReached: Bool = false, certificates: NodeCertificateFiles? = nil,
+        afterDataLoss: DataLossPolicy = .end,
         store: (any StateStore)? = nil,
         log: @escaping @Sendable (String) -> Void = { _ in }, exposing expose: (TrebuchetServer) -> Void
     ) throws {
         membership = try ClusterMembership(
             of: name, at: engineRoute ?? engine, settings: settings,
-            address: isReached ? NodeAddress(host: "127.0.0.1", port: 0) : nil, dataLossPolicy: afterDataLoss
+            address: isReached ? NodeAddress(host: "127.0.0.1", port: 0) : nil, certificates: certificates,
+            dataLossPolicy: afterDataLoss
         ) { clock.map { ($0.milliseconds + 3_600_000) * 1_000_000 } ?? MonotonicClock.nowWithSleep }
         member = membership.member
         self.engine = engine

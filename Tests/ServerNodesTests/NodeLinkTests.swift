@@ -1,10 +1,8 @@
 import NodeSupport
-import Networking
 import TestSupport
 import Testing
 import TrebuchetActors
 import TrebuchetCluster
-import WebSockets
 
 @testable import Trebuchet
 
@@ -139,103 +137,15 @@ import WebSockets
         }
     }
 
-    @Test("a peer without a node's key is neither answered nor accepted, and nodes continue")
-    func unknownNodes() async throws {
-        let engine = MemoryEngine()
-        try await withNodes(["a", "b"], engine: engine, areReached: true) { nodes in
-            let (a, b) = (nodes[0].member.node, nodes[1].member.node)
-            let announced = try #require(try await engine.nodes().first { $0.node == b })
-            let address = try #require(NodeAnnouncement(announced.info)).address
-            let nonce = [UInt8](repeating: 7, count: NodeLinkMessage.nonceBytes)
-            let hello = NodeLinkMessage.hello(from: a.description, to: b.description, nonce: nonce).bytes
-            let forged: [[[UInt8]]] = [
-                [[]], [[9, 9]], [Array(hello.dropLast())],
-                [NodeLinkMessage.hello(from: a.description, to: a.description, nonce: nonce).bytes],
-                [NodeLinkMessage.hello(from: "x#\(a.incarnation)", to: b.description, nonce: nonce).bytes],
-                [hello, hello],
-                [hello, NodeLinkMessage.proof([UInt8](repeating: 0, count: NodeLinkMessage.proofBytes)).bytes],
-                [NodeLinkMessage.sealed([1], seal: [UInt8](repeating: 0, count: NodeLinkMessage.sealBytes)).bytes],
-                [NodeLinkMessage.proof([UInt8](repeating: 0, count: NodeLinkMessage.proofBytes)).bytes],
-            ]
-            for messages in forged {
-                let end = try await Forger.speak(messages, to: address)
-                #expect(end == .policyViolation, "\(messages)")
-            }
-            let tally = try await nodes[0].client().resolve(Tally.self, id: #require(nodes[1].names("tallies").first))
-            #expect(try await tally.add(1) == 1)
-        }
-    }
-
     @Test("messages are read as they were written; invalid ones are refused")
     func messages() {
-        let bytes = (0..<32).map { UInt8($0) }
-        let all: [NodeLinkMessage] = [
-            .hello(from: "a", to: "b", nonce: bytes), .challenge(nonce: bytes, proof: bytes), .proof(bytes),
-            .sealed([], seal: Array(bytes.prefix(16))), .sealed([1, 2], seal: Array(bytes.prefix(16))),
-        ]
-        for message in all { #expect(NodeLinkMessage(message.bytes) == message) }
-        for message in all.dropLast(2) { #expect(NodeLinkMessage(Array(message.bytes.dropLast())) == nil) }
-        #expect(NodeLinkMessage([]) == nil && NodeLinkMessage([0]) == nil && NodeLinkMessage([4, 1]) == nil)
         #expect(
             NodeLinkAcknowledgement([1, 2]) == nil
                 && NodeLinkAcknowledgement(NodeLinkAcknowledgement(received: 7).bytes)?.received == 7)
-        let announcement = NodeAnnouncement(NodeAddress(host: "::1", port: 7), key: bytes)
+        let announcement = NodeAnnouncement(NodeAddress(host: "::1", port: 7))
         #expect(NodeAnnouncement(announcement.bytes) == announcement)
         #expect(NodeAnnouncement([]) == nil && NodeAnnouncement(Array(announcement.bytes.dropLast())) == nil)
-    }
-
-    @Test("a sealed message is accepted once, in sequence, unchanged, and in its direction")
-    func seals() {
-        let bytes = (0..<32).map { UInt8($0) }
-        func seals(_ sender: String = "a", _ key: UInt8 = 1) -> (
-            ofSender: MessageAuthenticator, ofReceiver: MessageAuthenticator
-        ) {
-            let keys = ([UInt8](repeating: key, count: 32), [UInt8](repeating: 2, count: 32))
-            return NodeLinkKeys(sender: sender, receiver: "b", nonces: (bytes, bytes), keys: keys).seals
-        }
-        func open(_ messages: [NodeLinkMessage], with seal: MessageAuthenticator = seals().ofSender) -> [[UInt8]?] {
-            var seal = seal
-            return messages.map { seal.open($0) }
-        }
-        var sealing = seals().ofSender
-        let (first, second) = (sealing.seal([1]), sealing.seal([2]))
-        #expect(open([first, second]) == [[1], [2]])
-        #expect(open([second]) == [nil])
-        #expect(open([first, first]) == [[1], nil])
-        for other in [seals("x").ofSender, seals("a", 3).ofSender, seals().ofReceiver] {
-            #expect(open([first], with: other) == [nil])
-        }
-        guard case .sealed(_, let seal) = first else {
-            Issue.record("\(first)")
-            return
-        }
-        #expect(open([.sealed([3], seal: seal)]) == [nil])
-    }
-}
-
-/// Sends messages to a node's link address. `@unchecked Sendable`: only its socket's reactor accesses its state.
-private final class Forger: WebSocketHandler, @unchecked Sendable {
-    private let messages: [[UInt8]]
-    private let end: CheckedContinuation<WebSocketCloseCode, Never>
-
-    private init(_ messages: [[UInt8]], _ end: CheckedContinuation<WebSocketCloseCode, Never>) {
-        (self.messages, self.end) = (messages, end)
-    }
-
-    /// Sends messages, and returns the close code of the peer.
-    static func speak(_ messages: [[UInt8]], to address: NodeAddress) async throws -> WebSocketCloseCode {
-        await withCheckedContinuation { end in
-            Task {
-                try await WebSocketClient.connect(
-                    to: "ws://\(address.host):\(address.port)/", subprotocols: [NodeLinkMessage.subprotocol]
-                ) { _ in Forger(messages, end) }
-            }
-        }
-    }
-
-    func webSocketDidOpen(_ socket: WebSocket) { for message in messages { socket.send(binary: message) } }
-    func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {}
-    func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
-        end.resume(returning: code)
+        // The announcement of a node without TLS, which is reached through the coordination store.
+        #expect(NodeAnnouncement([1] + announcement.bytes.dropFirst()) == nil)
     }
 }

@@ -14,13 +14,14 @@ extension Node {
         _ name: String, _ engine: MemoryEngine, through engineRoute: (any ClusterEngine)? = nil,
         access: AccessPolicy = .open,
         limits: ServerLimits = ServerLimits(), settings: ClusterMemberSettings = Node.settings,
-        clock: ManualEngineClock? = nil, isReached: Bool = false, rule: NodeRule? = nil
+        clock: ManualEngineClock? = nil, isReached: Bool = false, certificates: NodeCertificateFiles? = nil,
+        rule: NodeRule? = nil, log: @escaping @Sendable (String) -> Void = { _ in }
     ) throws {
         var access = access
         if let rule { access.authorize = { rule(name, $0, $2) } }
         try self.init(
             name, engine, through: engineRoute, access: access, limits: limits, settings: settings, clock: clock,
-            isReached: isReached
+            isReached: isReached, certificates: certificates, log: log
         ) { server in
             let system = server.actorSystem
             server.expose(Tally.self, as: "tallies/*", placement: .cluster) { _ in Tally(actorSystem: system) }

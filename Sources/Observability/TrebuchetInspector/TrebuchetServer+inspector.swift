@@ -1,4 +1,5 @@
 public import Networking
+internal import Platform
 public import Transports
 public import Trebuchet
 
@@ -42,13 +43,7 @@ extension TrebuchetServer {
         writes: Bool = false
     ) throws(TransportError) -> Inspector {
         try AdminRequestGuard.check("the inspector", at: host, tls, requestedToken)
-        // The generator of the operating system: getrandom(2).
-        let token =
-            requestedToken
-            ?? (0..<32).map { _ in
-                let byte = UInt8.random(in: 0...255)
-                return String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
-            }.joined()
+        let token = requestedToken ?? RandomToken.make() + RandomToken.make()
         // Separate reactors, so that the inspector responds even while those of the server are blocked.
         let reactors = try ReactorGroup.clients()
         let endpoint = InspectorEndpoint(self, token: token, writes: writes, on: reactors)

@@ -123,6 +123,12 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     /// Indicates whether the TLS session was resumed.
     package var isResumed: Bool { tls?.isResumed ?? false }
 
+    /// Whether the handshake is complete; true without TLS.
+    package var isEstablished: Bool { tls?.isEstablished ?? true }
+
+    /// The name of the peer's certificate that was verified; nil if none was required.
+    package var peerName: String? { tls?.peerName }
+
     /// The subject of the peer's certificate, as `CN=ada, O=Example`.
     package var peerSubject: String? { tls?.peerSubject }
 

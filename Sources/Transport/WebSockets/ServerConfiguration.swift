@@ -20,6 +20,7 @@ final class ServerConfiguration: Sendable {
     let plain: @Sendable (PlainRequest) -> PlainResponse?
     let accept: @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
     let refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)?
+    let failedTLS: (@Sendable (TransportError) -> Void)?
     /// Whether POST requests reach `plain` too; requests with a body never do.
     let acceptsPost: Bool
 
@@ -30,9 +31,11 @@ final class ServerConfiguration: Sendable {
         admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?,
         plain: @escaping @Sendable (PlainRequest) -> PlainResponse?,
         accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision,
-        refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)?, acceptsPost: Bool = false
+        refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)?,
+        failedTLS: (@Sendable (TransportError) -> Void)? = nil, acceptsPost: Bool = false
     ) {
         self.refused = refused
+        self.failedTLS = failedTLS
         self.acceptsPost = acceptsPost
         self.limits = limits
         memory = ServerMemory(limits, shared: shared)

@@ -59,6 +59,8 @@ final class ServerUpgrade: ByteChannelDelegate {
         timer?.cancel()
         timer = channel.reactor.schedule(after: configuration.limits.handshakeTimeout, for: self) { upgrade in
             upgrade.isTimedOut = true
+            // Nothing can be sent before the TLS handshake is complete.
+            guard upgrade.channel.isEstablished else { return upgrade.cancel() }
             upgrade.answer(HTTPResponse(status: 408, text: "the handshake took too long"))
         }
     }
@@ -107,6 +109,7 @@ final class ServerUpgrade: ByteChannelDelegate {
         timer?.cancel()
         conversation?.end()
         table.remove(self)
+        if let error, error.code == .tls, !isAnswered { configuration.failedTLS?(error) }
     }
 
     /// Parses all bytes so far, which are not in `buffer`, and buffers an incomplete head.
@@ -148,7 +151,8 @@ final class ServerUpgrade: ByteChannelDelegate {
         if let excess = configuration.memory.refusal(of: remoteAddress) { throw HTTPRejection(503, excess.reason) }
         let upgrade = WebSocketUpgrade(
             request: request, subprotocol: agreement.subprotocol, remoteAddress: remoteAddress,
-            isSecure: channel.isSecure, clientCertificateSubject: channel.peerSubject, reactor: channel.reactor)
+            isSecure: channel.isSecure, clientCertificateSubject: channel.peerSubject,
+            clientCertificateName: channel.peerName, reactor: channel.reactor)
         guard let admit = configuration.admit else { return decide(upgrade, agreement, rest) }
         // Input before the response waits in the kernel, or is buffered up to the size of a read buffer.
         channel.pauseReading()

@@ -28,7 +28,23 @@ public enum WebSocketClient {
         compression: WebSocketCompression? = nil, reactors: ReactorGroup? = nil,
         makeHandler: @escaping @Sendable (WebSocket) -> any WebSocketHandler
     ) async throws -> WebSocket {
-        let parsed = try WebSocketURL(url)
+        try await connect(
+            to: WebSocketURL(url), subprotocols: subprotocols, headers: headers, limits: limits,
+            compression: compression, reactors: reactors, context: { try TLSContext.client(tls) },
+            makeHandler: makeHandler)
+    }
+
+    /// Connects with a TLS context.
+    ///
+    /// - Parameters:
+    ///   - peerName: the name that the certificate of the server must have; nil for the host of the URL.
+    ///   - context: returns the context for `wss:`.
+    package static func connect(
+        to parsed: WebSocketURL, peerName: String? = nil, subprotocols: [String], headers: HTTPHeaders,
+        limits: WebSocketLimits, compression: WebSocketCompression? = nil, reactors: ReactorGroup? = nil,
+        context: @Sendable () throws -> TLSContext,
+        makeHandler: @escaping @Sendable (WebSocket) -> any WebSocketHandler
+    ) async throws -> WebSocket {
         guard let reactor = try (reactors ?? ReactorGroup.clients()).reactors.randomElement() else {
             throw TransportError(.system, "the reactor group is empty")
         }
@@ -37,7 +53,7 @@ public enum WebSocketClient {
         return try await withTaskExecutorPreference(reactor.tasks) {
             let channel = try await Connector.connect(
                 host: parsed.host, port: parsed.port, on: reactor, timeout: limits.handshakeTimeout)
-            if parsed.isSecure { try channel.secure(with: TLSContext.client(tls), host: parsed.host) }
+            if parsed.isSecure { try channel.secure(with: context(), host: peerName ?? parsed.host) }
             let handshake = ClientHandshake(
                 url: parsed, subprotocols: subprotocols, headers: headers, compression: compression?.bounded)
             let upgrade = ClientUpgrade(channel, handshake, limits: limits, makeHandler: makeHandler)

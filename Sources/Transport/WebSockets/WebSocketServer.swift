@@ -47,6 +47,8 @@ public final class WebSocketServer: Sendable {
     /// - `reservedDescriptors`: the number of descriptors to leave free; `onDescriptorExhaustion` is called each time that connections start to wait for
     ///   some.
     /// - `refused`: called for each response with a status of at least 400, and for connections closed without one.
+    /// - `context`: the TLS context for new connections, instead of `tls`.
+    /// - `failedTLS`: called for each connection that ends with an error of TLS, which names the peer, before its request.
     /// - `makesRoom`: at the connection limit, a new connection evicts the one that has waited longest without a request in
     ///   progress, so that silent connections cannot exhaust the limit.
     package init(
@@ -58,6 +60,8 @@ public final class WebSocketServer: Sendable {
         plain: @escaping @Sendable (PlainRequest) -> PlainResponse? = { _ in nil },
         accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision,
         refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)? = nil, acceptsPost: Bool = false,
+        context: (@Sendable () -> TLSContext)? = nil,
+        failedTLS: (@Sendable (TransportError) -> Void)? = nil,
         makesRoom: Bool = false, reservedDescriptors: Int = 0, onDescriptorExhaustion: (@Sendable () -> Void)? = nil
     ) throws(TransportError) {
         let group: ReactorGroup
@@ -65,7 +69,7 @@ public final class WebSocketServer: Sendable {
         let configuration = ServerConfiguration(
             limits: limits, memory: memory, proxies: proxies, subprotocols: subprotocols, compression: compression,
             reactors: group.reactors.count, check: check, admit: admit, plain: plain, accept: accept,
-            refused: refused, acceptsPost: acceptsPost)
+            refused: refused, failedTLS: failedTLS, acceptsPost: acceptsPost)
         let identity: TLSServerIdentity?
         if let tls { identity = try TLSServerIdentity(tls) } else { identity = nil }
         self.identity = identity
@@ -94,8 +98,8 @@ public final class WebSocketServer: Sendable {
                 }
             }
             do {
-                if let identity {
-                    try channel.secure(with: identity.context, answerToPlainText: ServerHandshake.needsTLS)
+                if let context = context?() ?? identity?.context {
+                    try channel.secure(with: context, answerToPlainText: ServerHandshake.needsTLS)
                 }
             } catch {
                 return

@@ -14,6 +14,8 @@ public struct WebSocketUpgrade: Sendable {
     /// The subject of the client's certificate, as `CN=ada, O=Example`, verified against the server's authorities; nil without
     /// one.
     public let clientCertificateSubject: String?
+    /// The name in the client's certificate that the server required; nil if it required none.
+    package let clientCertificateName: String?
     /// The reactor that runs the connection and calls the handler.
     public let reactor: Reactor
 

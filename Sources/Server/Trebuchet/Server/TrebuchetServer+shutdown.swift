@@ -55,7 +55,9 @@ extension TrebuchetServer {
     }
 
     private func hangUp() {
-        guard hasTLS else { return context.log("SIGHUP: no certificates to reload") }
+        guard hasTLS || context.nodes?.hasCertificateFiles == true else {
+            return context.log("SIGHUP: no certificates to reload")
+        }
         do throws(TransportError) {
             try reloadCertificates()
             context.log("SIGHUP: certificates reloaded")

@@ -357,14 +357,15 @@ public final class TrebuchetServer: Sendable {
         }
     }
 
-    /// Reloads the certificates for new connections; existing connections continue. If the files are invalid, throws
-    /// `TransportError` of code `.tls` and keeps the old ones. Does nothing without TLS.
+    /// Reloads the certificates for new connections of clients and nodes; existing connections continue. If the files are invalid,
+    /// throws `TransportError` of code `.tls` and keeps the old ones. Does nothing without certificate files.
     public func reloadCertificates() throws(TransportError) {
         let listener: WebSocketServer? = state.withLock { state in
             if case .running(let listener) = state { return listener }
             return nil
         }
         try listener?.reloadCertificates()
+        try context.nodes?.reloadCertificates()
     }
 
     /// Indicates whether the server uses TLS.

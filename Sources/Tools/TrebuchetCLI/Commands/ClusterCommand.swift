@@ -8,8 +8,8 @@ import TrebuchetRedis
 enum ClusterCommand {
     static let spec = CommandSpec(
         name: "cluster",
-        summary: "show the nodes of a cluster and the slots they own, or drain a node",
-        subcommands: [status, owner, drain],
+        summary: "show the nodes of a cluster and the slots they own, drain a node, or make certificates",
+        subcommands: [status, owner, drain, ClusterCertificates.spec],
         discussion:
             "Start a node with 'trebuchet serve --cluster URL --node NAME'. See Docs/Guides/Cluster.md.",
         run: { _ in })
@@ -154,7 +154,7 @@ enum ClusterCommand {
         _ arguments: ParsedArguments, report: @Sendable (ServerEvent.Level, String) -> Void
     ) async throws -> (ClusterMembership, RedisEngine)? {
         guard arguments.string("--cluster") != nil else {
-            let others = ["--node", "--node-address", "--after-data-loss", "--cluster-wait"]
+            let others = ["--node", "--node-address", "--after-data-loss", "--cluster-wait"] + certificateOptions
             for option in others where arguments.string(option) != nil {
                 throw UsageError("\(option) requires --cluster")
             }
@@ -164,6 +164,7 @@ enum ClusterCommand {
             throw UsageError("--cluster requires --node NAME, a unique name of this node")
         }
         let address = try arguments.string("--node-address").map(nodeAddress)
+        let certificates = try certificates(arguments)
         let afterDataLoss = try arguments.string("--after-data-loss").map { text throws(UsageError) in
             guard let policy = DataLossPolicy(rawValue: text) else {
                 throw UsageError("--after-data-loss: '\(text)' is not 'end' or 'continue'")
@@ -182,12 +183,25 @@ enum ClusterCommand {
         for warning in warnings { report(.warning, "warning: \(LogLine.of(warning))") }
         do {
             let membership = try ClusterMembership(
-                of: name, at: engine, address: address, dataLossPolicy: afterDataLoss ?? .end,
-                startTimeout: wait)
+                of: name, at: engine, address: address, certificates: certificates,
+                dataLossPolicy: afterDataLoss ?? .end, startTimeout: wait)
             return (membership, engine)
         } catch {
             throw UsageError("--node: \(error.message)")
         }
+    }
+
+    private static let certificateOptions = ["--cluster-certificate", "--cluster-key", "--cluster-authority"]
+
+    /// Returns the certificate files of a node; nil without their options.
+    private static func certificates(_ arguments: ParsedArguments) throws(UsageError) -> NodeCertificateFiles? {
+        let files = certificateOptions.compactMap { arguments.string($0) }
+        guard let first = certificateOptions.first(where: { arguments.string($0) != nil }) else { return nil }
+        guard files.count == certificateOptions.count else {
+            throw UsageError("\(certificateOptions.joined(separator: ", ")) require each other")
+        }
+        guard arguments.string("--node-address") != nil else { throw UsageError("\(first) requires --node-address") }
+        return NodeCertificateFiles(certificateChainFile: files[0], privateKeyFile: files[1], authorityFile: files[2])
     }
 
     private static func nodeAddress(_ text: String) throws(UsageError) -> NodeAddress {

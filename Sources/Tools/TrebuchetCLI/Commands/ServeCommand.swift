@@ -48,8 +48,13 @@ enum ServeCommand {
             OptionSpec("--node", "NAME", "unique name of this node; required with --cluster"),
             OptionSpec(
                 "--node-address", "HOST:PORT",
-                "address for direct messages of other nodes, in a private network (all through the store)"
+                "address for direct messages of other nodes, over mutual TLS (all through the store)"
             ),
+            OptionSpec(
+                "--cluster-certificate", "FILE",
+                "certificate of this node for --node-address, from 'cluster init' (made at start); SIGHUP reloads it"),
+            OptionSpec("--cluster-key", "FILE", "private key of the certificate (PEM)"),
+            OptionSpec("--cluster-authority", "FILE", "certificate authorities of the other nodes (PEM)"),
             OptionSpec(
                 "--after-data-loss", "WHAT",
                 "after data loss in the store: end, or continue with the remaining data; not with auth (end)"
@@ -203,7 +208,8 @@ enum ServeCommand {
             exit(0)
         }
         // SIGHUP never ends the process, even if there is nothing to reload.
-        let readsAgain = tls != nil || arguments.string("--rules") != nil
+        let hasCertificates = tls != nil || arguments.string("--cluster-certificate") != nil
+        let readsAgain = hasCertificates || arguments.string("--rules") != nil
         signals.onHangUp {
             if !readsAgain { operators.logNotice("SIGHUP: no certificates or rules to reload") }
         }
@@ -276,7 +282,7 @@ enum ServeCommand {
         } else if !arguments.has("--bench"), !isTormented {
             Console.announce("examples: none; --examples hosts \(ExampleActors.names.joined(separator: ", "))")
         }
-        if tls != nil {
+        if hasCertificates {
             signals.onHangUp {
                 do {
                     try server.reloadCertificates()

@@ -83,6 +83,9 @@ final class TLSConnection {
     var isResumed: Bool { SSL_session_reused(ssl) == 1 }
     var unsentBytes: Int { unsent.count }
 
+    /// The name of the peer's certificate that was verified; nil if none was required.
+    var peerName: String? { SSL_get0_peername(ssl).map { String(cString: $0) } }
+
     /// The subject of the peer's certificate, as `CN=ada, O=Example`; nil without a certificate.
     var peerSubject: String? {
         guard let certificate = SSL_get1_peer_certificate(ssl) else { return nil }

@@ -16,9 +16,9 @@ package final class TLSContext: @unchecked Sendable {
     /// The maximum number of servers for which a client keeps a session, one for each.
     private static let maximumSessions = 64
     // Constants that are macros in OpenSSL.
-    private static let setMode: Int32 = 33
-    private static let setSessionCacheMode: Int32 = 44
-    private static let setMinimumVersion: Int32 = 123
+    static let setMode: Int32 = 33
+    static let setSessionCacheMode: Int32 = 44
+    static let setMinimumVersion: Int32 = 123
     private static let modes = 0x1 | 0x2 | 0x10  // partial writes, moving buffers, buffers released when idle
     private static let version12 = 0x0303
     private static let noCompression: UInt64 = 1 << 17
@@ -28,9 +28,12 @@ package final class TLSContext: @unchecked Sendable {
     let isServer: Bool
     private let verifiesHost: Bool
     private let serverName: String?
+    private let sendsServerName: Bool
     private let sessions = Mutex<[String: ResumableSession]>([:])
 
-    private init(isServer: Bool, verifiesHost: Bool, serverName: String?) throws(TransportError) {
+    init(
+        isServer: Bool, verifiesHost: Bool, serverName: String? = nil, sendsServerName: Bool = true
+    ) throws(TransportError) {
         guard let pointer = SSL_CTX_new(isServer ? TLS_server_method() : TLS_client_method()) else {
             throw TLSFailure.current("starting TLS")
         }
@@ -38,6 +41,7 @@ package final class TLSContext: @unchecked Sendable {
         self.isServer = isServer
         self.verifiesHost = verifiesHost
         self.serverName = serverName
+        self.sendsServerName = sendsServerName
         SSL_CTX_ctrl(pointer, Self.setMode, Self.modes, nil)
         SSL_CTX_ctrl(pointer, Self.setMinimumVersion, Self.version12, nil)
         SSL_CTX_set_options(pointer, Self.noRenegotiation | Self.noCompression)
@@ -57,7 +61,7 @@ package final class TLSContext: @unchecked Sendable {
 
     /// Creates a server's context. Throws `TransportError` of code `.tls` that names the file.
     package static func server(_ settings: TLSServerSettings) throws(TransportError) -> TLSContext {
-        let context = try TLSContext(isServer: true, verifiesHost: false, serverName: nil)
+        let context = try TLSContext(isServer: true, verifiesHost: false)
         try context.loadCertificates(certificates: settings.certificateChainFile, key: settings.privateKeyFile)
         SSL_CTX_set_alpn_select_cb(context.pointer, TLSProtocol.select, nil)
         if let file = settings.clientAuthorityFile {
@@ -110,7 +114,7 @@ package final class TLSContext: @unchecked Sendable {
         return context
     }
 
-    private func loadCertificates(certificates: String, key: String) throws(TransportError) {
+    func loadCertificates(certificates: String, key: String) throws(TransportError) {
         try Self.check(certificates, "certificate file")
         guard SSL_CTX_use_certificate_chain_file(pointer, certificates) == 1 else {
             throw TLSFailure.current("certificate file '\(certificates)'")
@@ -151,7 +155,7 @@ package final class TLSContext: @unchecked Sendable {
         }
     }
 
-    private func trust(_ file: String) throws(TransportError) {
+    func trust(_ file: String) throws(TransportError) {
         try Self.check(file, "certificate authority file")
         guard SSL_CTX_load_verify_locations(pointer, file, nil) == 1 else {
             throw TLSFailure.current("certificate authority file '\(file)'")
@@ -174,8 +178,10 @@ package final class TLSContext: @unchecked Sendable {
             if verifiesHost { X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name) }
         } else {
             // A literal address must not be a server name (RFC 6066 §3).
-            var text = Array(name.utf8CString)
-            SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, Int(TLSEXT_NAMETYPE_host_name), &text)
+            if sendsServerName {
+                var text = Array(name.utf8CString)
+                SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, Int(TLSEXT_NAMETYPE_host_name), &text)
+            }
             if verifiesHost { SSL_set1_host(ssl, name) }
         }
         // Inside the lock: otherwise another connection may replace this session, which frees it.

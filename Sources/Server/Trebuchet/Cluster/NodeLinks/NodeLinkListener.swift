@@ -1,4 +1,5 @@
 internal import Networking
+internal import Transports
 internal import TrebuchetCluster
 internal import WebSockets
 
@@ -15,27 +16,87 @@ protocol NodeLinkOwner: AnyObject, Sendable {
     func mayHaveLost(_ node: ClusterNode)
 }
 
+/// The upgrade request of a link, after the TLS handshake.
+enum NodeLinkRequest {
+    /// The subprotocol of the WebSocket (RFC 6455 §1.9).
+    static let subprotocol = "trebuchet.node.v2"
+    /// The fields with both nodes. The certificates prove their names; the incarnations distinguish restarted processes.
+    private static let (sender, receiver) = ("Trebuchet-Sender", "Trebuchet-Receiver")
+
+    static func headers(from node: ClusterNode, to receiver: ClusterNode) -> HTTPHeaders {
+        [Self.sender: node.description, Self.receiver: receiver.description]
+    }
+
+    /// Returns the node that requests a link, or the reason to reject it.
+    ///
+    /// - Parameter name: the name in the certificate of that node.
+    static func sender(
+        _ headers: HTTPHeaders, certificate name: String?, _ tls: NodeTLS, _ peers: any NodeLinkOwner
+    ) -> Result<ClusterNode, NodeLinkRejection> {
+        guard let sender = headers[Self.sender].flatMap({ ClusterNode($0) }) else {
+            return .failure(NodeLinkRejection(400, "this port accepts cluster nodes only"))
+        }
+        guard name == tls.name(of: sender.name).text else {
+            return .failure(NodeLinkRejection(403, "the certificate is not that of node \(sender.name)"))
+        }
+        guard headers[receiver] == peers.node.description else {
+            return .failure(NodeLinkRejection(409, "this is another node or another incarnation of it"))
+        }
+        guard peers.announcement(of: sender) != nil else {
+            return .failure(NodeLinkRejection(403, "node \(sender.name) is not in the list of live nodes"))
+        }
+        return .success(sender)
+    }
+}
+
+/// The reason for which a link is rejected.
+struct NodeLinkRejection: Error {
+    let response: HTTPResponse
+
+    init(_ status: Int, _ reason: String) { response = HTTPResponse(status: status, text: reason) }
+}
+
 /// The listener for direct links of other nodes.
+///
+/// A peer without a certificate of the cluster never gets beyond the TLS handshake. It costs the memory of an unfinished
+/// handshake for at most 5 s. At the limit of connections a new one replaces the one that has waited longest.
 final class NodeLinkListener: Sendable {
     /// The time within which a node must complete the handshake.
     static let timeout = Duration.seconds(5)
-    /// The maximum size of a message before authentication. Unauthenticated connections together use at most 4 MiB, and node
-    /// messages keep their memory.
-    static let unauthenticatedMessageBytes = 4 << 10
 
     private let server: WebSocketServer
 
     /// Starts listening. Throws `TransportError`.
-    init(at address: NodeAddress, _ peers: any NodeLinkOwner, on reactors: ReactorGroup) throws {
+    ///
+    /// - Parameter log: receives the reasons of rejections, at most one a second.
+    init(
+        at address: NodeAddress, _ peers: any NodeLinkOwner, _ identity: NodeLinkIdentity, on reactors: ReactorGroup,
+        timeout: Duration = timeout, log: @escaping @Sendable (String) -> Void
+    ) throws {
+        var limits = Self.limits
+        limits.handshakeTimeout = timeout
+        let rejections = RejectionLog(log)
         server = try WebSocketServer(
-            host: address.host, port: address.port, reactors: reactors, subprotocols: [NodeLinkMessage.subprotocol],
-            limits: Self.limits
-        ) { [weak peers] upgrade in
-            guard let peers, upgrade.subprotocol == NodeLinkMessage.subprotocol else {
-                return .reject(HTTPResponse(status: 400, text: "this port accepts cluster nodes only"))
-            }
-            return .accept(InboundNodeLink(peers), messageBytes: Self.unauthenticatedMessageBytes)
-        }
+            host: address.host, port: address.port, reactors: reactors, subprotocols: [NodeLinkRequest.subprotocol],
+            limits: limits, memory: nil,
+            accept: { [weak peers] upgrade in
+                guard let peers, upgrade.subprotocol == NodeLinkRequest.subprotocol else {
+                    return .reject(HTTPResponse(status: 400, text: "this port accepts cluster nodes only"))
+                }
+                switch NodeLinkRequest.sender(
+                    upgrade.request.headers, certificate: upgrade.clientCertificateName, identity.tls, peers)
+                {
+                case .success(let node): return .accept(InboundNodeLink(peers, node))
+                case .failure(let rejection): return .reject(rejection.response)
+                }
+            },
+            refused: { response, address in
+                let peer = address.map { "\($0)" } ?? "a peer"
+                rejections.logLine("rejected the node link of \(peer): \(RejectionLog.reason(response))")
+            },
+            context: { identity.tls.server },
+            failedTLS: { rejections.logLine("rejected a node link: \($0.message)") },
+            makesRoom: true)
     }
 
     /// The actual port.
@@ -57,81 +118,24 @@ final class NodeLinkListener: Sendable {
     }
 }
 
-/// The accepting end of a direct link, authenticated or not.
-///
-/// `@unchecked Sendable`: its state is used on its socket's reactor only.
-private final class InboundNodeLink: WebSocketHandler, @unchecked Sendable {
-    /// The handshake state.
-    private enum Phase {
-        case unknown
-        case challenged(ClusterNode, NodeLinkKeys)
-        case known(ClusterNode, incoming: MessageAuthenticator, outgoing: MessageAuthenticator)
-        case over
-    }
-
+/// The accepting end of a direct link.
+private final class InboundNodeLink: WebSocketHandler {
     private let peers: any NodeLinkOwner
-    private var phase = Phase.unknown
+    private let node: ClusterNode
 
-    init(_ peers: any NodeLinkOwner) { self.peers = peers }
+    init(_ peers: any NodeLinkOwner, _ node: ClusterNode) { (self.peers, self.node) = (peers, node) }
 
-    func webSocketDidOpen(_ socket: WebSocket) {
-        _ = socket.reactor.schedule(after: NodeLinkListener.timeout) { [weak self, weak socket] in
-            guard let self, let socket else { return }
-            if case .known = phase { return }
-            closeLink(socket, "failed to authenticate")
-        }
-    }
+    func webSocketDidOpen(_ socket: WebSocket) { sendReceivedCount(over: socket) }
 
     func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {
-        guard let message = NodeLinkMessage(Array(UnsafeRawBufferPointer(message))) else {
-            return closeLink(socket, "invalid node message")
+        // An empty message queries the number of handled messages.
+        guard message.isEmpty || peers.receive(Array(UnsafeRawBufferPointer(message)), from: node) else {
+            return socket.close(code: .policyViolation, reason: "invalid message")
         }
-        switch (phase, message) {
-        case (.unknown, .hello(let sender, let receiver, let nonce)): challenge(socket, sender, receiver, nonce)
-        case (.challenged(let node, let secrets), .proof(let proof)):
-            guard Digest.areEqual(proof, secrets.proofOfSender) else {
-                return closeLink(socket, "authentication as that node failed")
-            }
-            let seals = secrets.seals
-            phase = .known(node, incoming: seals.ofSender, outgoing: seals.ofReceiver)
-            socket.setMaximumMessageSize(NodeLinkListener.limits.messageBytes)
-            sendReceivedCount(over: socket)
-        case (.known(let node, var incoming, let outgoing), .sealed):
-            guard let payload = incoming.open(message) else { return closeLink(socket, "invalid message seal") }
-            phase = .known(node, incoming: incoming, outgoing: outgoing)
-            // An empty message queries the number of handled messages.
-            guard payload.isEmpty || peers.receive(payload, from: node) else {
-                return closeLink(socket, "invalid message of the authenticated node")
-            }
-            sendReceivedCount(over: socket)
-        default: closeLink(socket, "unexpected message")
-        }
-    }
-
-    func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) { phase = .over }
-
-    private func challenge(_ socket: WebSocket, _ sender: String, _ receiver: String, _ nonce: [UInt8]) {
-        guard let node = ClusterNode(sender), receiver == peers.node.description,
-            let peerInfo = peers.announcement(of: node), let own = peers.announcement(of: peers.node)
-        else { return closeLink(socket, "unknown") }
-        let secrets = NodeLinkKeys(
-            sender: sender, receiver: receiver, nonces: (nonce, NodeLinkKeys.randomBytes(NodeLinkMessage.nonceBytes)),
-            keys: (peerInfo.key, own.key))
-        phase = .challenged(node, secrets)
-        socket.send(
-            binary: NodeLinkMessage.challenge(nonce: secrets.nonceOfReceiver, proof: secrets.proofOfReceiver).bytes)
+        sendReceivedCount(over: socket)
     }
 
     private func sendReceivedCount(over socket: WebSocket) {
-        guard case .known(let node, let incoming, var outgoing) = phase else { return }
-        let message = outgoing.seal(NodeLinkAcknowledgement(received: peers.handled(from: node)).bytes)
-        phase = .known(node, incoming: incoming, outgoing: outgoing)
-        socket.send(binary: message.bytes)
-    }
-
-    private func closeLink(_ socket: WebSocket, _ reason: String) {
-        if case .over = phase { return }
-        phase = .over
-        socket.close(code: .policyViolation, reason: reason)
+        socket.send(binary: NodeLinkAcknowledgement(received: peers.handled(from: node)).bytes)
     }
 }

@@ -24,12 +24,16 @@ final class NodeLinks: Sendable {
     private static let retryInterval = Duration.seconds(1)
 
     private let peers: any NodeLinkOwner
+    private let identity: NodeLinkIdentity
     private let reactors: ReactorGroup
     private let log: @Sendable (String) -> Void
     private let state = Mutex(State())
 
-    init(_ peers: any NodeLinkOwner, on reactors: ReactorGroup, log: @escaping @Sendable (String) -> Void) {
-        (self.peers, self.reactors, self.log) = (peers, reactors, log)
+    init(
+        _ peers: any NodeLinkOwner, _ identity: NodeLinkIdentity, on reactors: ReactorGroup,
+        log: @escaping @Sendable (String) -> Void
+    ) {
+        (self.peers, self.identity, self.reactors, self.log) = (peers, identity, reactors, log)
     }
 
     /// Sends a message with its number on this path. Returns false if it must take another path.
@@ -81,7 +85,7 @@ final class NodeLinks: Sendable {
         guard known.isTrying, let address = peers.announcement(of: node)?.address,
             let reactor = reactors.reactors.randomElement()
         else { return known.link }
-        let link = OutboundNodeLink(to: node, peers, on: reactor) { [weak self] in
+        let link = OutboundNodeLink(to: node, peers, identity, on: reactor) { [weak self] in
             self?.didOpen(node, address)
         } didEnd: { [weak self] link, reason in
             self?.didEnd(link, address, reason)

@@ -1,4 +1,5 @@
 internal import Networking
+internal import Transports
 internal import TrebuchetCluster
 internal import WebSockets
 
@@ -12,14 +13,8 @@ final class OutboundNodeLink: WebSocketHandler, @unchecked Sendable {
     /// Receives whether the link has accepted a message.
     typealias Reply = @Sendable (Bool) -> Void
 
-    /// The handshake state.
-    private enum Phase {
-        /// The peer is not authenticated.
-        case handshake
-        case authenticating(NodeLinkKeys)
-        case open(outgoing: MessageAuthenticator, incoming: MessageAuthenticator)
-        case over
-    }
+    /// The state of the connection.
+    private enum Phase { case connecting, open, over }
 
     /// The number of unacknowledged bytes above which nothing more is sent.
     private static let window = 8 << 20
@@ -29,8 +24,8 @@ final class OutboundNodeLink: WebSocketHandler, @unchecked Sendable {
     let node: ClusterNode
     let reactor: Reactor
     private let peers: any NodeLinkOwner
-    private let nonce = NodeLinkKeys.randomBytes(NodeLinkMessage.nonceBytes)
-    private var phase = Phase.handshake
+    private let identity: NodeLinkIdentity
+    private var phase = Phase.connecting
     private var socket: WebSocket?
     /// The number of the last message that the peer has handled.
     private var received: UInt64 = 0
@@ -46,24 +41,31 @@ final class OutboundNodeLink: WebSocketHandler, @unchecked Sendable {
     private let didOpen: @Sendable () -> Void
 
     init(
-        to node: ClusterNode, _ peers: any NodeLinkOwner, on reactor: Reactor, didOpen: @escaping @Sendable () -> Void,
+        to node: ClusterNode, _ peers: any NodeLinkOwner, _ identity: NodeLinkIdentity, on reactor: Reactor,
+        didOpen: @escaping @Sendable () -> Void,
         didEnd: @escaping @Sendable (OutboundNodeLink, _ reason: String) -> Void
     ) {
-        (self.node, self.peers, self.reactor, self.didOpen, self.didEnd) = (node, peers, reactor, didOpen, didEnd)
+        (self.node, self.peers, self.identity, self.reactor) = (node, peers, identity, reactor)
+        (self.didOpen, self.didEnd) = (didOpen, didEnd)
     }
 
     /// Connects. Failures are reported by `didEnd`.
     func connect(to address: NodeAddress) async {
         do {
+            await identity.refresh()
             let host = address.host.contains(":") ? "[\(address.host)]" : address.host
+            let tls = identity.tls
             _ = try await WebSocketClient.connect(
-                to: "ws://\(host):\(address.port)/", subprotocols: [NodeLinkMessage.subprotocol],
-                limits: NodeLinkListener.limits, reactors: ReactorGroup([reactor])
+                to: WebSocketURL("wss://\(host):\(address.port)/"), peerName: tls.name(of: node.name).text,
+                subprotocols: [NodeLinkRequest.subprotocol],
+                headers: NodeLinkRequest.headers(from: peers.node, to: node), limits: NodeLinkListener.limits,
+                reactors: ReactorGroup([reactor]), context: { tls.client }
             ) { [self] socket in
                 self.socket = socket
                 return self
             }
         } catch {
+            if (error as? TransportError)?.code == .tls { identity.didFail() }
             let reason = "\(error)"
             reactor.execute { self.closeLink(reason) }
         }
@@ -89,90 +91,51 @@ final class OutboundNodeLink: WebSocketHandler, @unchecked Sendable {
         guard reactor.now &- lastQueryTime > Self.queryInterval else { return answer(false) }
         lastQueryTime = reactor.now
         waiting = (number, bytes, true, answer)
-        write([])
+        socket?.send(binary: [])
     }
 
     private func put(_ bytes: [UInt8], _ number: UInt64, _ answer: Reply) {
         sent = number
         underWay.append((number, bytes.count))
         underWayBytes += bytes.count
-        write(bytes)
+        socket?.send(binary: bytes)
         answer(true)
-    }
-
-    private func write(_ payload: [UInt8]) {
-        guard case .open(var outgoing, let incoming) = phase else { return }
-        let message = outgoing.seal(payload)
-        phase = .open(outgoing: outgoing, incoming: incoming)
-        socket?.send(binary: message.bytes)
     }
 
     // MARK: Receiving
 
     func webSocketDidOpen(_ socket: WebSocket) {
-        guard case .handshake = phase else { return socket.close() }
-        let hello = NodeLinkMessage.hello(from: peers.node.description, to: node.description, nonce: nonce)
-        socket.send(binary: hello.bytes)
+        guard case .connecting = phase else { return socket.close() }
         _ = reactor.schedule(after: NodeLinkListener.timeout, for: self) { link in
-            switch link.phase {
-            case .handshake, .authenticating: link.closeLink("failed to authenticate")
-            case .open, .over: break
-            }
+            if case .connecting = link.phase { link.closeLink("did not report its received messages") }
         }
-    }
-
-    func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {
-        guard let message = NodeLinkMessage(Array(UnsafeRawBufferPointer(message))) else {
-            return closeLink("sent an invalid node message")
-        }
-        switch (phase, message) {
-        case (.handshake, .challenge(let other, let proof)):
-            guard let peerInfo = peers.announcement(of: node), let own = peers.announcement(of: peers.node) else {
-                return closeLink("is not in the list of live nodes")
-            }
-            let secrets = NodeLinkKeys(
-                sender: peers.node.description, receiver: node.description, nonces: (nonce, other),
-                keys: (own.key, peerInfo.key))
-            guard Digest.areEqual(proof, secrets.proofOfReceiver) else {
-                return closeLink("failed to authenticate as that node")
-            }
-            phase = .authenticating(secrets)
-            socket.send(binary: NodeLinkMessage.proof(secrets.proofOfSender).bytes)
-        case (.authenticating(let secrets), .sealed):
-            let seals = secrets.seals
-            phase = .open(outgoing: seals.ofSender, incoming: seals.ofReceiver)
-            if handleAcknowledgement(message) { didOpen() }
-        case (.open, .sealed): _ = handleAcknowledgement(message)
-        default: closeLink("sent an unexpected message")
-        }
-    }
-
-    func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
-        closeLink(reason.isEmpty ? "the connection was lost" : reason)
     }
 
     /// Handles the number of messages that have arrived.
-    private func handleAcknowledgement(_ message: NodeLinkMessage) -> Bool {
-        guard case .open(let outgoing, var incoming) = phase, let payload = incoming.open(message),
-            let count = NodeLinkAcknowledgement(payload)
-        else {
-            closeLink("sent a message with an invalid seal")
-            return false
+    func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {
+        if case .over = phase { return }
+        guard let count = NodeLinkAcknowledgement(Array(UnsafeRawBufferPointer(message))) else {
+            return closeLink("sent an invalid message")
         }
-        phase = .open(outgoing: outgoing, incoming: incoming)
+        let isFirst = if case .connecting = phase { true } else { false }
+        phase = .open
         received = count.received
         while let first = underWay.first, first.number <= received {
             underWay.removeFirst()
             underWayBytes -= first.bytes
         }
-        guard let next = waiting, next.isAsking || underWayBytes < Self.window else { return true }
+        if isFirst { didOpen() }
+        guard let next = waiting, next.isAsking || underWayBytes < Self.window else { return }
         waiting = nil
         if next.isAsking, received &+ 1 != next.number {
             next.answer(false)
         } else {
             put(next.bytes, next.number, next.answer)
         }
-        return true
+    }
+
+    func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
+        closeLink(reason.isEmpty ? "the connection was lost" : reason)
     }
 
     private func closeLink(_ reason: String, inOrder: Bool = false) {

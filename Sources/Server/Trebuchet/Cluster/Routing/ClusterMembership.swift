@@ -21,6 +21,7 @@ public final class ClusterMembership: Sendable {
     let watch = SlotReleaseHandler()
     let store: EngineStore
     let address: NodeAddress?
+    let certificates: NodeCertificateFiles?
     /// The reaction of the server to a data loss of the coordination store.
     public let dataLossPolicy: DataLossPolicy
     let startTimeout: Duration
@@ -33,17 +34,19 @@ public final class ClusterMembership: Sendable {
     ///   - settings: Timing of leases and rounds, the same for all nodes.
     ///   - address: The address for direct links from other nodes. Without it, or if it is unreachable, their messages go through
     ///     the coordination store.
+    ///   - certificates: The certificate of the node for direct links and the authority that it trusts. By default the nodes
+    ///     make certificates, with an authority in the coordination store.
     ///   - dataLossPolicy: The reaction of the server to a data loss of the coordination store. By default it ends.
     ///   - startTimeout: The time for which the start of the server waits for a coordination store that does not respond.
     /// - Throws: `ClusterEngineError` of code `invalid` for an invalid name, and for inconsistent settings.
     public convenience init(
         of name: String, at engine: any ClusterEngine, settings: ClusterMemberSettings = ClusterMemberSettings(),
-        address: NodeAddress? = nil, dataLossPolicy: DataLossPolicy = .end,
+        address: NodeAddress? = nil, certificates: NodeCertificateFiles? = nil, dataLossPolicy: DataLossPolicy = .end,
         startTimeout: Duration = .seconds(30)
     ) throws(ClusterEngineError) {
         try self.init(
-            of: name, at: engine, settings: settings, address: address, dataLossPolicy: dataLossPolicy,
-            startTimeout: startTimeout
+            of: name, at: engine, settings: settings, address: address, certificates: certificates,
+            dataLossPolicy: dataLossPolicy, startTimeout: startTimeout
         ) {
             MonotonicClock.nowWithSleep
         }
@@ -52,12 +55,14 @@ public final class ClusterMembership: Sendable {
     /// - Parameter clock: A monotonic clock in nanoseconds.
     package init(
         of name: String, at engine: any ClusterEngine, settings: ClusterMemberSettings, address: NodeAddress? = nil,
+        certificates: NodeCertificateFiles? = nil,
         dataLossPolicy: DataLossPolicy = .end, startTimeout: Duration = .seconds(30),
         clock: @escaping @Sendable () -> UInt64
     ) throws(ClusterEngineError) {
         node = try ClusterNode(name: name)
         self.engine = engine
         self.address = address
+        self.certificates = certificates
         self.dataLossPolicy = dataLossPolicy
         self.startTimeout = startTimeout
         let member = try ClusterMember(node, at: engine, settings: settings, listener: watch, clock: clock)

@@ -2,6 +2,7 @@ internal import Networking
 internal import Platform
 internal import Relays
 internal import Synchronization
+internal import Transports
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
@@ -27,8 +28,8 @@ final class ClusterRouter: Sendable {
     private let running = Mutex<[Task<Void, Never>]>([])
     /// The address for direct links, and the links to other nodes.
     private let address: NodeAddress?
-    private let key = NodeLinkKeys.randomBytes(NodeAnnouncement.keyBytes)
-    private let direct = Mutex<(listener: NodeLinkListener, links: NodeLinks)?>(nil)
+    private let certificates: NodeCertificateFiles?
+    private let direct = Mutex<(listener: NodeLinkListener, links: NodeLinks, identity: NodeLinkIdentity)?>(nil)
 
     /// - Parameter open: Creates the local end of a channel that another node opens.
     init(
@@ -37,7 +38,7 @@ final class ClusterRouter: Sendable {
         open: @escaping @Sendable (NodeChannel, NodeFrame) -> (any NodeChannelHandler)?
     ) {
         self.log = log
-        address = membership.address
+        (address, certificates) = (membership.address, membership.certificates)
         (node, member, watch, store) = (membership.node, membership.member, membership.watch, membership.store)
         (engine, afterDataLoss) = (membership.engine, membership.dataLossPolicy)
         startTimeout = membership.startTimeout
@@ -84,21 +85,18 @@ final class ClusterRouter: Sendable {
         guard running.withLock({ $0.isEmpty }) else { return }
         watch.release(by: release)
         if let address {
-            let listener = try NodeLinkListener(at: address, self, on: reactors)
-            let links = NodeLinks(self, on: reactors) { [log] in log(.notice, $0) }
-            direct.withLock { $0 = (listener, links) }
+            let identity = try await makeIdentity()
+            let listener = try NodeLinkListener(at: address, self, identity, on: reactors) { [log] in
+                log(.notice, "cluster: \($0)")
+            }
+            let links = NodeLinks(self, identity, on: reactors) { [log] in log(.notice, $0) }
+            direct.withLock { $0 = (listener, links, identity) }
             let reached = NodeAddress(host: address.host, port: listener.port)
-            member.updateInfo(NodeAnnouncement(reached, key: key).bytes)
+            member.updateInfo(NodeAnnouncement(reached).bytes)
             exchange.setLinks(links)
         }
         do {
-            try await ClusterEngineError.retry(for: startTimeout) { [log, startTimeout] error in
-                log(
-                    .warning,
-                    "cluster: the start waits up to \(startTimeout) for the coordination store: \(error.message)")
-            } _: { () async throws(ClusterEngineError) in
-                try await exchange.start()
-            }
+            try await waitForEngine { () async throws(ClusterEngineError) in try await exchange.start() }
         } catch {
             // Free the port before the server is started again.
             if let listener = closeLinks() { await listener.close() }
@@ -110,6 +108,33 @@ final class ClusterRouter: Sendable {
             running.append(Task { await self.watchConnections() })
         }
     }
+
+    /// Returns the certificates of the node's links.
+    private func makeIdentity() async throws -> NodeLinkIdentity {
+        if let certificates { return try NodeLinkIdentity(of: node, certificates, at: engine) }
+        let authority = try await waitForEngine { () async throws(ClusterEngineError) in
+            try await NodeLinkIdentity.authority(at: engine)
+        }
+        return try NodeLinkIdentity(of: node, authority: authority, at: engine)
+    }
+
+    private func waitForEngine<Response>(
+        _ request: () async throws(ClusterEngineError) -> Response
+    ) async throws(ClusterEngineError) -> Response {
+        try await ClusterEngineError.retry(
+            for: startTimeout,
+            onFirstFailure: { [log, startTimeout] error in
+                log(
+                    .warning,
+                    "cluster: the start waits up to \(startTimeout) for the coordination store: \(error.message)")
+            }, request)
+    }
+
+    /// Whether the certificate of the node's links is from a file.
+    var hasCertificateFiles: Bool { certificates != nil }
+
+    /// Reads the certificate files of the node again, for new links.
+    func reloadCertificates() throws(TransportError) { try direct.withLock { $0?.identity }?.reload() }
 
     /// Compares the ends of the logs after each new connection to the coordination store, which may have lost entries.
     private func watchConnections() async {
@@ -168,6 +193,7 @@ final class ClusterRouter: Sendable {
     /// Logs cluster changes and breaks the channels to nodes that have left, in each round.
     private func checkLiveNodes() async {
         var nodeLog = NodeLog(node)
+        var expiryLog = CertificateExpiryLog()
         while !Task.isCancelled {
             try? await Task.sleep(for: member.settings.roundInterval)
             let (liveNodes, reads) = member.liveNodesRead
@@ -175,6 +201,11 @@ final class ClusterRouter: Sendable {
                 nodes: liveNodes, slots: member.slotCount, engineError: member.engineError, problem: member.problem,
                 at: MonotonicClock.nowWithSleep)
             { log(line.level, line.text) }
+            if let remaining = direct.withLock({ $0?.identity })?.tls.remainingTime,
+                let line = expiryLog.line(remaining: remaining, at: MonotonicClock.now)
+            {
+                log(line.level, line.text)
+            }
             // A node that cannot read the list of live nodes does not find itself in it either.
             guard liveNodes.contains(node) else { continue }
             await exchange.removeNodes(allBut: liveNodes, reads: reads)
@@ -234,6 +265,9 @@ final class ClusterRouter: Sendable {
 
     /// The number of open direct links, for tests.
     var openLinkCount: Int { direct.withLock { $0?.links }?.openCount ?? 0 }
+
+    /// Identifies the certificate of new links, for tests.
+    var linkCertificate: ObjectIdentifier? { direct.withLock { $0?.identity }.map { ObjectIdentifier($0.tls) } }
 
     /// Cuts all direct links, for tests of network failures.
     func cutLinks() { direct.withLock { $0?.links }?.resetLinks() }
