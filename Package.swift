@@ -469,7 +469,7 @@ let package = Package(
         test("SharedModelTests", ["SharedModel", "TrebuchetClient", "Transports", "Trebuchet", "TestSupport"]),
         // Command-line options of the programs in Tools.
         .target(name: "ToolOptions", path: "Tools/ToolOptions", swiftSettings: settings),
-        // Hostile clients and a judge of the server's reactions; scripts/torment runs it.
+        // Hostile clients and a judge of the server's reactions; scripts/stress torment runs it.
         .executableTarget(
             name: "Torment",
             dependencies: [
@@ -477,7 +477,7 @@ let package = Package(
                 "Transports", "TestCertificates", "Platform", "COpenSSL", "ToolOptions", "TestSupport",
             ],
             path: "Tools/Torment", resources: [.copy("foreign.py")], swiftSettings: settings),
-        // Mutation testing of the sources; scripts/mutate runs it.
+        // Mutation testing of the sources; scripts/stress mutate runs it.
         .target(
             name: "Mutations", path: "Tools/Mutations", swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
@@ -486,7 +486,7 @@ let package = Package(
             swiftSettings: settings + syntaxSwiftSettings),
         .testTarget(
             name: "MutationsTests", dependencies: ["Mutations"], swiftSettings: settings + syntaxSwiftSettings),
-        // A model of a disk whose power fails, and a judge of the remaining store; scripts/power-cuts runs it.
+        // A model of a disk whose power fails, and a judge of the remaining store; scripts/stress power-cuts runs it.
         .target(name: "CPowerCut", dependencies: ["CSQLite"], path: "Tools/CPowerCut"),
         .target(
             name: "PowerCuts", dependencies: ["CPowerCut", "TrebuchetStore", "Trebuchet", "Platform"],
@@ -494,7 +494,7 @@ let package = Package(
         .executableTarget(
             name: "PowerCut", dependencies: ["PowerCuts", "ToolOptions", "TrebuchetStore"], path: "Tools/PowerCut",
             swiftSettings: settings),
-        // A judge of servers and clients under faults; scripts/consistency runs it.
+        // A judge of servers and clients under faults; scripts/stress consistency runs it.
         .executableTarget(
             name: "Consistency",
             dependencies: [
@@ -550,7 +550,7 @@ let package = Package(
     ]
 )
 
-// Built by scripts/fuzz only, because libFuzzer has its own `main`.
+// Built by scripts/stress fuzz only, because libFuzzer has its own `main`.
 if ProcessInfo.processInfo.environment["TREBUCHET_FUZZ"] == "1" {
     package.targets.append(
         .executableTarget(

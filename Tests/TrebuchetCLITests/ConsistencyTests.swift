@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Short seeds of `scripts/consistency`, which runs hundreds of long ones.
+/// Short seeds of `scripts/stress consistency`, which runs hundreds of long ones.
 @Suite(.timeLimit(.minutes(5))) struct ConsistencyTests {
     @Test("clients' views and responses match the server's data, despite kills and connection failures")
     func shortSeed() async throws {

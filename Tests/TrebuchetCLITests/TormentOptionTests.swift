@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 import TrebuchetTesting
 
-/// The parts of `serve` that `scripts/torment` needs.
+/// The parts of `serve` that `scripts/stress torment` needs.
 @Suite(.timeLimit(.minutes(5))) struct TormentOptionTests {
     @Test("serve --torment refuses to listen on public addresses")
     func otherHosts() async throws {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import TrebuchetStore
 
-/// Some of the seeds of `scripts/power-cuts`, which runs hundreds.
+/// Some of the seeds of `scripts/stress power-cuts`, which runs hundreds.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct PowerCutTests {
     @Test(
         "after a power cut every batch is whole and in order, and acknowledged writes survive as the store promises",

@@ -1,4 +1,4 @@
-"""`scripts/attacks`: whether one client, host or network can slow the others."""
+"""`scripts/stress attacks`: whether one client, host or network can slow the others."""
 import argparse, datetime, os, sys
 import accounts, collection, http_and_calls, room  # Register the attacks.
 from attack import ATTACKS
@@ -7,7 +7,7 @@ from trial import run
 def names(text): return [each.strip().upper() for each in text.split(",") if each.strip()]
 
 def main():
-    parser = argparse.ArgumentParser(prog="scripts/attacks", usage="scripts/attacks --help", add_help=False)
+    parser = argparse.ArgumentParser(prog="scripts/stress attacks", usage="scripts/stress attacks --help", add_help=False)
     parser.add_argument("--only", type=names, default=[])
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--server", required=True)

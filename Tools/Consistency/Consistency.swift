@@ -4,7 +4,7 @@ import ToolOptions
 import struct Foundation.Data
 import class Foundation.FileHandle
 
-/// `scripts/consistency`: compares what clients observed, and the responses they received, with the final state of the server, while
+/// `scripts/stress consistency`: compares what clients observed, and the responses they received, with the final state of the server, while
 /// servers and clients are killed and connections fail.
 @main
 enum Consistency {
@@ -102,7 +102,7 @@ enum Consistency {
             sum.add(outcome)
             guard outcome.findings.isEmpty else {
                 for finding in outcome.findings { print("seed \(seed), found: \(finding)") }
-                print("again: scripts/consistency \(again(seed))")
+                print("again: scripts/stress consistency \(again(seed))")
                 return false
             }
         }

@@ -35,7 +35,7 @@ struct Options: Sendable {
           --calls N         calls of each client (60)
           --web             clients in Node, with trebuchet.js
           --nodes N         nodes that share a Redis server, instead of one server without Redis (0: no nodes)
-          --namespaces      nodes, Redis and sentinels each in a network namespace; the network fails too (only by scripts/consistency)
+          --namespaces      nodes, Redis and sentinels each in a network namespace; the network fails too (only by scripts/stress consistency)
           --faults KINDS    the faults, with --namespaces (\(NetworkPlan.Kind.all))
           --server PATH     nodes are PATH serve, with counters instead of games; with --namespaces
           --verbose         print each of these faults

@@ -4,7 +4,7 @@ import Mutations
 import Synchronization
 import ToolOptions
 
-/// Applies one mutant at a time and reports those that the tests do not detect; scripts/mutate runs it.
+/// Applies one mutant at a time and reports those that the tests do not detect; scripts/stress mutate runs it.
 @main
 enum Mutate {
     static func main() async {

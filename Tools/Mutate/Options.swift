@@ -16,7 +16,7 @@ struct Options: Sendable {
     var root = FileManager.default.currentDirectoryPath
 
     static let help = """
-        usage: scripts/mutate [--module M]… [--count N] [--seed S] [--changed[=BASE]] [--list]
+        usage: scripts/stress mutate [--module M]… [--count N] [--seed S] [--changed[=BASE]] [--list]
                               [--jobs N] [--seconds N] [--resume] [--help]
 
         Applies one mutant at a time to a copy of the package (a comparison turned or moved by one, a guard

@@ -3,7 +3,7 @@ import PowerCuts
 import ToolOptions
 import TrebuchetStore
 
-/// `scripts/power-cuts`: the state of a store after its disk loses power, by seeds.
+/// `scripts/stress power-cuts`: the state of a store after its disk loses power, by seeds.
 @main
 enum PowerCut {
     static func main() async {
@@ -35,7 +35,7 @@ enum PowerCut {
                     for finding in outcome.findings { print("seed \(seed), \(durability), found: \(finding)") }
                     if let savedFolder = outcome.savedFolder { print("files of the disk: \(savedFolder)") }
                     let disk = options.honesty == .honest ? "" : " --disk \(options.honesty)"
-                    print("again: scripts/power-cuts --seed \(seed)\(disk)")
+                    print("again: scripts/stress power-cuts --seed \(seed)\(disk)")
                     return false
                 }
             }

@@ -149,7 +149,7 @@ final class AdversarialClient {
             print(
                 "reproduced; the smallest of \(laboratory.experiments) schedules that show it in \(options.repeats) repeats:"
             )
-            print("scripts/torment --replay '\(schedule)'")
+            print("scripts/stress torment --replay '\(schedule)'")
         } else {
             print("the scenarios since the last check did not show it again")
         }

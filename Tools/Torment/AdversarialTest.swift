@@ -3,7 +3,7 @@
 import struct Foundation.Data
 import class Foundation.FileHandle
 
-/// `scripts/torment`: hostile clients against a server, with honest ones beside them.
+/// `scripts/stress torment`: hostile clients against a server, with honest ones beside them.
 @main
 enum AdversarialTest {
     static func main() async {

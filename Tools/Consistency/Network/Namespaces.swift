@@ -14,7 +14,7 @@ struct Host: Hashable {
 
 /// The machines of a seed. Packets between two of them can be dropped at the receiver, also in one direction only, and a link can be slow.
 ///
-/// The judge runs in separate namespaces (set up by `scripts/consistency`), so that the system removes everything when it is killed.
+/// The judge runs in separate namespaces (set up by `scripts/stress consistency`), so that the system removes everything when it is killed.
 final class Namespaces {
     /// Where the judge is.
     static let judge = "10.77.0.1"
@@ -23,7 +23,7 @@ final class Namespaces {
     private var slowHosts: Set<Host> = []
 
     init(_ hosts: [Host]) async throws {
-        guard getpid() == 1 else { throw WrongUse("--namespaces needs scripts/consistency, which makes them") }
+        guard getpid() == 1 else { throw WrongUse("--namespaces needs scripts/stress consistency, which makes them") }
         self.hosts = hosts
         var lines = [
             "test -e /run/of-this-judge || { mount -t tmpfs tmpfs /run; mkdir /run/netns; touch /run/of-this-judge; }",

@@ -1,4 +1,4 @@
-// services.mjs PORT NAME SEED ROUNDS ROOMS: a client of the services for `scripts/consistency --services`. It reads commands from its
+// services.mjs PORT NAME SEED ROUNDS ROOMS: a client of the services for `scripts/stress consistency --services`. It reads commands from its
 // input: `found`, `play`, `finish N`, `report`; ROOMS are the ids of its rooms, separated by commas. It prints `joined`, `round`, `played`,
 // and reports as one line of JSON (`ServicesClientReport` in Tools/Consistency).
 import { createInterface } from "node:readline"

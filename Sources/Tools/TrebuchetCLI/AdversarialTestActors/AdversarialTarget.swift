@@ -34,7 +34,7 @@ package struct VictimCell: Codable, Sendable, Equatable, Identifiable {
     package init(id: Int, points: Int) { (self.id, self.points) = (id, points) }
 }
 
-/// An actor with a method of each kind, for `scripts/torment`.
+/// An actor with a method of each kind, for `scripts/stress torment`.
 @Trebuchet
 package distributed actor AdversarialTarget {
     @StreamedState package var state: AdversarialTargetState = AdversarialTargetState()

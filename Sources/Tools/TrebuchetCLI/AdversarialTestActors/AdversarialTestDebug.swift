@@ -2,7 +2,7 @@ import CEpoll
 import Synchronization
 package import Trebuchet
 
-/// `debug`: the current operations of the server, for `scripts/torment`.
+/// `debug`: the current operations of the server, for `scripts/stress torment`.
 @Trebuchet
 package distributed actor AdversarialTestDebug {
     /// The counters of the server and of the tested actors.

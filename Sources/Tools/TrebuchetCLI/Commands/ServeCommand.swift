@@ -78,7 +78,7 @@ enum ServeCommand {
                 "with --bench: identify callers and authorize each call"),
             OptionSpec(
                 "--torment", nil,
-                "host the actors of scripts/torment and a view of counters; loopback only"
+                "host the actors of scripts/stress torment and a view of counters; loopback only"
             ),
         ] + OperatorOptions.options + HostedServices.options,
         discussion: """

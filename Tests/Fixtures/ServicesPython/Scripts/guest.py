@@ -1,4 +1,4 @@
-"""A client of services.py for seeds of scripts/consistency, controlled by lines on its input: `found`, `play`, `finish N`,
+"""A client of services.py for seeds of scripts/stress consistency, controlled by lines on its input: `found`, `play`, `finish N`,
 `report`. Arguments: port, name, seed, number of rounds, and the ids of the rooms, separated by commas."""
 import asyncio, json, logging, random, sys
 from services import Backend, Collection, Connection, Lost, Refused, Room
