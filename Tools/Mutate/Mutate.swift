@@ -55,7 +55,6 @@ struct Session {
     private let options: Options
     private let build: MutationBuild
     /// The folder of each module below the root.
-    private var folders: [String: String] = [:]
     private let equivalents: EquivalentMutants
     private let changes: ChangedLines?
     private let modules: [String]
@@ -85,19 +84,14 @@ struct Session {
         let list = options.root + "/Tools/equivalent-mutants.txt"
         equivalents = try EquivalentMutants((try? String(contentsOfFile: list, encoding: .utf8)) ?? "")
         changes = try options.changedSince.map { try ChangedLines(since: $0, root: options.root) }
-        let sources = options.root + "/Sources"
-        for group in try FileManager.default.contentsOfDirectory(atPath: sources) {
-            for module in try FileManager.default.contentsOfDirectory(atPath: "\(sources)/\(group)") {
-                folders[module] = "Sources/\(group)/\(module)"
-            }
-        }
+        build = try MutationBuild(root: options.root)
+        let (folders, tests) = (build.sourceFolders, build.testFolders)
         for module in options.modules ?? [] where folders[module] == nil {
             throw WrongUse("Sources has no module '\(module)'")
         }
         for module in options.modules ?? [] {
-            for target in TestTargets.targets(of: module)
-            where !FileManager.default.fileExists(atPath: options.root + "/Tests/" + target) {
-                throw WrongUse("module '\(module)' has no tests: Tests/\(target) is missing")
+            for target in TestTargets.targets(of: module) where tests[target] == nil {
+                throw WrongUse("module '\(module)' has no tests: the target \(target) is missing")
             }
         }
         let changed = changes.map { changes in
@@ -105,12 +99,8 @@ struct Session {
         }
         modules =
             options.modules
-            ?? changed?.filter { module in
-                TestTargets.targets(of: module).allSatisfy {
-                    FileManager.default.fileExists(atPath: options.root + "/Tests/" + $0)
-                }
-            } ?? TestTargets.defaults
-        build = try MutationBuild(root: options.root)
+            ?? changed?.filter { module in TestTargets.targets(of: module).allSatisfy { tests[$0] != nil } }
+            ?? TestTargets.defaults
     }
 
     /// - Returns: true if a mutant survived.
@@ -178,7 +168,7 @@ struct Session {
 
     /// Draws more than requested, since some will not compile.
     private func draw(_ module: String) throws -> [Candidate] {
-        guard let folder = folders[module] else { return [] }
+        guard let folder = build.sourceFolders[module] else { return [] }
         let paths =
             FileManager.default.enumerator(atPath: options.root + "/" + folder)?.compactMap { $0 as? String } ?? []
         var sources: [String: String] = [:]

@@ -4,6 +4,9 @@ import Mutations
 /// A copy of the package with mutants compiled in, below `.build/mutations`.
 struct MutationBuild {
     let root: String
+    /// The folders of targets by name, relative to `root`.
+    let sourceFolders: [String: String]
+    let testFolders: [String: String]
     let folder: String
     private var package: String { folder + "/package" }
     var state: String { folder + "/state" }
@@ -15,6 +18,7 @@ struct MutationBuild {
 
     init(root: String) throws {
         self.root = root
+        (sourceFolders, testFolders) = (try Self.folders("Sources", root), try Self.folders("Tests", root))
         folder = root + "/.build/mutations"
         try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: true)
     }
@@ -123,6 +127,17 @@ struct MutationBuild {
                 return exists && !isFolder.boolValue && !path.contains("__pycache__")
             }
         }.sorted()
+    }
+
+    /// Returns the folders two levels below: those of targets, in the folders of groups.
+    private static func folders(_ top: String, _ root: String) throws -> [String: String] {
+        var folders: [String: String] = [:]
+        for group in try FileManager.default.contentsOfDirectory(atPath: "\(root)/\(top)") {
+            for target in try FileManager.default.contentsOfDirectory(atPath: "\(root)/\(top)/\(group)") {
+                folders[target] = "\(top)/\(group)/\(target)"
+            }
+        }
+        return folders
     }
 
     /// A hash of the content of folders of the copy.

@@ -38,7 +38,7 @@ struct Reach: Codable {
         let list = try Command(
             [build.binary, "--testing-library", "swift-testing", "--list-tests"], in: build.currentFolder)
         for target in names {
-            let fingerprint = build.fingerprint(["Tests/" + target])
+            let fingerprint = build.fingerprint([build.testFolders[target] ?? "Tests/" + target])
             // A failure may have been caused by a busy machine.
             let known = reach.targets[target].flatMap { $0.fingerprint == fingerprint ? $0.suites : nil } ?? []
             let good = known.filter { $0.failure == nil }

@@ -1,4 +1,4 @@
-// trebuchet generate typescript Tests/ClientGeneratorTests/VectorTypes.swift --runtime ../dist/trebuchet.js
+// trebuchet generate typescript Tests/Tools/ClientGeneratorTests/VectorTypes.swift --runtime ../dist/trebuchet.js
 // Generated from Swift sources. Do not edit; run the command again after they change.
 
 import { actorType, array, bigint, data, date, decimal, lazy, map, nullable, record, struct, union } from "../dist/trebuchet.js"

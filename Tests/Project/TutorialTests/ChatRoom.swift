@@ -1,0 +1,1 @@
+../../../Sources/Services/TrebuchetServices/TrebuchetServices.docc/Resources/ChatRoom-3.swift

@@ -1,0 +1,1 @@
+../../../Sources/Services/TrebuchetServices/TrebuchetServices.docc/Resources/ChatServer-2.swift

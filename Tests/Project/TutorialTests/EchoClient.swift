@@ -1,0 +1,1 @@
+../../../Sources/Transport/WebSockets/WebSockets.docc/Resources/EchoClient-2.swift

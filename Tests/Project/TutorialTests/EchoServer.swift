@@ -1,0 +1,1 @@
+../../../Sources/Transport/WebSockets/WebSockets.docc/Resources/EchoServer-2.swift

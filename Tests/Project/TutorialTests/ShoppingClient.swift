@@ -1,0 +1,1 @@
+../../../Sources/Server/Trebuchet/Trebuchet.docc/Resources/ShoppingClient-2.swift

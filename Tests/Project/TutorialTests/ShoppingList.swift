@@ -1,0 +1,1 @@
+../../../Sources/Server/Trebuchet/Trebuchet.docc/Resources/ShoppingList-3.swift

@@ -1,0 +1,1 @@
+../../../Sources/Server/Trebuchet/Trebuchet.docc/Resources/ShoppingServer-2.swift

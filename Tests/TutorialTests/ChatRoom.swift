@@ -1,1 +1,0 @@
-../../Sources/Services/TrebuchetServices/TrebuchetServices.docc/Resources/ChatRoom-3.swift

@@ -1,1 +1,0 @@
-../../Sources/Services/TrebuchetServices/TrebuchetServices.docc/Resources/ChatServer-2.swift

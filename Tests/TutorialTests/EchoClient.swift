@@ -1,1 +1,0 @@
-../../Sources/Transport/WebSockets/WebSockets.docc/Resources/EchoClient-2.swift

@@ -1,1 +1,0 @@
-../../Sources/Transport/WebSockets/WebSockets.docc/Resources/EchoServer-2.swift

@@ -1,1 +1,0 @@
-../../Sources/Server/Trebuchet/Trebuchet.docc/Resources/ShoppingClient-2.swift

@@ -1,1 +1,0 @@
-../../Sources/Server/Trebuchet/Trebuchet.docc/Resources/ShoppingList-3.swift

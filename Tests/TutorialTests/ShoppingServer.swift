@@ -1,1 +1,0 @@
-../../Sources/Server/Trebuchet/Trebuchet.docc/Resources/ShoppingServer-2.swift
