@@ -75,7 +75,8 @@ struct TextRulesTests {
             #expect(TextRules.ownOutput(SourceText(path: path, text)).isEmpty != isFound)
         }
         for path in [
-            "Sources/Base/Platform/StandardStream.swift", "Sources/Tools/GenerateTool/A.swift", "Tests/Base/ATests/A.swift",
+            "Sources/Base/Platform/StandardStream.swift", "Sources/Tools/GenerateTool/A.swift",
+            "Tests/Base/ATests/A.swift",
         ] {
             #expect(TextRules.ownOutput(SourceText(path: path, text)).isEmpty)
         }
