@@ -83,7 +83,7 @@ let package = Package(
         .plugin(name: "GenerateClient", targets: ["GenerateClient"]),
     ],
     targets: [
-        // The layers are those of Docs/Internals/Architecture.md. Below them: system headers.
+        // The layers are those of Docs/Internals/Architecture.md. Below them: system headers, and files that the compiler embeds.
         .systemLibrary(name: "CEpoll", path: "Sources/Base/CEpoll"),
         .systemLibrary(
             name: "COpenSSL", path: "Sources/Base/COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
@@ -93,6 +93,9 @@ let package = Package(
         .systemLibrary(
             name: "CCurl", path: "Sources/Base/CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]
         ),
+        // Files of Web, as constants.
+        .target(name: "CWebFiles", path: "Sources/Server/CWebFiles"),
+        .target(name: "CInspectorFiles", path: "Sources/Observability/CInspectorFiles"),
         // Layer 0: differences between operating systems, bytes, macros.
         library("Platform", in: "Base", ["CEpoll"]),
         library("Bytes", in: "Base"),
@@ -148,9 +151,6 @@ let package = Package(
             ]),
         // Servers and socket transports; a transport over Foundation for systems without `Networking`.
         library("TrebuchetURLSession", in: "Client", ["TrebuchetClient", "Transports"]),
-        // Built files of Web, as constants of the executable.
-        .target(name: "CWebFiles", path: "Sources/Server/CWebFiles"),
-        .target(name: "CInspectorFiles", path: "Sources/Observability/CInspectorFiles"),
         library(
             "Trebuchet", in: "Server",
             [
