@@ -42,7 +42,8 @@ import WebSockets
             authority = try await NodeLinkIdentity.authority(at: engine)
             let identity = try NodeLinkIdentity(of: peers.node, authority: authority, at: engine)
             listener = try NodeLinkListener(
-                at: NodeAddress(host: "127.0.0.1", port: 0), peers, identity, on: .servers(count: 1), timeout: timeout
+                at: NodeAddress(host: "127.0.0.1", port: 0), peers, identity, on: .servers(count: 1), timeout: timeout,
+                logPause: .zero
             ) { [log] in log.append($0) }
         }
 

@@ -3,11 +3,9 @@ internal import Synchronization
 internal import Transports
 internal import WebSockets
 
-/// Logs rejected clients with the reason, as an aid for developers. At most one line a second, since any client can cause
-/// rejections.
+/// Logs rejected clients with the reason, as an aid for developers. By default at most one line a second, since any client can
+/// cause rejections.
 package final class RejectionLog: Sendable {
-    private static let pause = 1_000_000_000 as UInt64
-
     /// The time of the next permitted line and the number of suppressed ones.
     private struct State {
         var next: UInt64 = 0
@@ -15,9 +13,12 @@ package final class RejectionLog: Sendable {
     }
 
     private let log: @Sendable (String) -> Void
+    private let pause: UInt64
     private let state = Mutex(State())
 
-    package init(_ log: @escaping @Sendable (String) -> Void) { self.log = log }
+    package init(pause: Duration = .seconds(1), _ log: @escaping @Sendable (String) -> Void) {
+        (self.log, self.pause) = (log, pause.nanoseconds)
+    }
 
     /// Logs that a connection or an HTTP request was rejected.
     func logRejection(_ refusal: HTTPResponse, from address: SocketAddress?, at now: UInt64 = MonotonicClock.now) {
@@ -40,7 +41,7 @@ package final class RejectionLog: Sendable {
                 return nil
             }
             defer { state.unreported = 0 }
-            state.next = now &+ Self.pause
+            state.next = now &+ pause
             return state.unreported
         }
         guard let unreported else { return }

@@ -64,18 +64,21 @@ final class NodeLinkListener: Sendable {
     /// The time within which a node must complete the handshake.
     static let timeout = Duration.seconds(5)
 
+    /// The time between two log lines about rejected peers: nodes that reject each other try again every second.
+    static let logPause = Duration.seconds(10)
+
     private let server: WebSocketServer
 
     /// Starts listening. Throws `TransportError`.
     ///
-    /// - Parameter log: receives the reasons of rejections, at most one a second.
+    /// - Parameter log: receives the reasons of rejections, at most one per `logPause`.
     init(
         at address: NodeAddress, _ peers: any NodeLinkOwner, _ identity: NodeLinkIdentity, on reactors: ReactorGroup,
-        timeout: Duration = timeout, log: @escaping @Sendable (String) -> Void
+        timeout: Duration = timeout, logPause: Duration = logPause, log: @escaping @Sendable (String) -> Void
     ) throws {
         var limits = Self.limits
         limits.handshakeTimeout = timeout
-        let rejections = RejectionLog(log)
+        let rejections = RejectionLog(pause: logPause, log)
         server = try WebSocketServer(
             host: address.host, port: address.port, reactors: reactors, subprotocols: [NodeLinkRequest.subprotocol],
             limits: limits, memory: nil,
