@@ -34,6 +34,11 @@ public struct _CallArguments: ~Copyable {
         try decodeNext { coder, bytes throws in try coder.decode(wire: type, from: bytes) }
     }
 
+    /// Decodes the next argument, of a type that reads its JSON in one pass.
+    package mutating func next<Value: DirectJSON & Decodable & Sendable>(_ type: Value.Type) throws -> Value {
+        try decodeNext { _, bytes throws in try Value(json: bytes) }
+    }
+
     public mutating func next(_ type: Int.Type) throws -> Int {
         try decodeNext { coder, bytes throws in try coder.decode(type, from: bytes) }
     }
