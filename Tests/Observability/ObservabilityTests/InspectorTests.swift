@@ -140,7 +140,7 @@ import TrebuchetTesting
         let server = TrebuchetServer(transport: .webSocket(port: 0), log: { _ in })
         let inspector = try server.openInspector()
         #expect(inspector.address.host == "127.0.0.1")
-        #expect(inspector.token.utf8.count == 64)
+        #expect(inspector.token.utf8.count == 52)
         #expect(inspector.urlWithToken == "http://\(inspector.address)/#token=\(inspector.token)")
         #expect(throws: TransportError.self) { try server.openInspector() }
         // Beside the admin endpoint.
