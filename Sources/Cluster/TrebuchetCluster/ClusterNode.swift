@@ -34,7 +34,8 @@ public struct ClusterNode: Hashable, Sendable, CustomStringConvertible {
     public var description: String { "\(name)#\(incarnation)" }
 
     private static func isName(_ text: some StringProtocol) -> Bool {
-        (1...64).contains(text.utf8.count)
+        // An empty part of a name would have another meaning in a certificate.
+        (1...64).contains(text.utf8.count) && !".\(text).".contains("..")
             && text.utf8.allSatisfy { byte in
                 switch byte {
                 case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F: true

@@ -362,7 +362,11 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
             if events & (EPOLLHUP.rawValue | EPOLLERR.rawValue) != 0 { fail("recv", socket.pendingError()) }
             return
         }
-        if let tls { return read(tls) }
+        if let tls {
+            // Otherwise epoll reports the input again in the next turn.
+            if !tls.isAccepting || reactor.mayHandshake() { read(tls) }
+            return
+        }
         let count = socket.receive(into: UnsafeMutableRawBufferPointer(rebasing: reactor.readBuffer[..<readNow]))
         if count > 0 {
             deliverInput(count)

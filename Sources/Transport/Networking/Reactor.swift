@@ -55,6 +55,10 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     private var jobs = WorkQueue<Work>()
     var ready = WorkQueue<any Resumable>()
     var longSteps = WorkQueue<any Resumable>()
+    /// The number of steps of TLS handshakes that connections have made in this turn.
+    private var handshakes = 0
+    /// The maximum number; each takes up to 1 ms.
+    private static let maximumHandshakes = 4
     /// The time until which long steps rest.
     var endOfRest: UInt64 = 0
     static let longestRest: UInt64 = 20_000_000
@@ -241,6 +245,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
             watchdog.turnDidStart()
             let woken = MonotonicClock.now
             workBegan = woken
+            handshakes = 0
             let begun = jobs.isEmpty && sent.isEmpty ? 0 : woken
             handle(UnsafeMutableBufferPointer(start: events, count: max(0, Int(count))))
             // Runs before `line`, to which it may add: calls from other reactors' connections are treated like calls from local
@@ -291,6 +296,14 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     ///
     /// - Parameter count: the number of waiting jobs at the start of the slice.
     package func hasAddedJobs(to count: Int) -> Bool { hasManyJobs && jobs.count >= count + Self.jobsOfConnection }
+
+    /// Returns whether an accepted connection may continue its TLS handshake in this turn, and counts it. Many connections that
+    /// begin at once take turns with other work.
+    func mayHandshake() -> Bool {
+        guard handshakes < Self.maximumHandshakes else { return false }
+        handshakes += 1
+        return true
+    }
 
     private func handle(_ events: UnsafeMutableBufferPointer<epoll_event>) {
         recordActivity(.sockets)

@@ -60,6 +60,51 @@ struct NodeTLSTests {
         #expect(pair.receive(pair.server).bytes == [1, 2, 3])
     }
 
+    @Test(
+        "the connecting end compares the node's name exactly",
+        arguments: [("two", "TWO"), (".x", "evil.x"), ("two", "evil")])
+    func exactNames(expected: String, actual: String) throws {
+        let authority = try CertifiedKey.makeAuthority(validFor: nil)
+        let (a, other) = (try Self.tls("a", authority), try Self.tls(actual, authority))
+        let pair = try TLSPair(other.server, a.client, host: a.name(of: expected).text)
+        defer { pair.close() }
+        pair.startHandshakes()
+        #expect(pair.client.failure?.code == .tls)
+        // Nothing that the peer has sent is delivered.
+        _ = pair.send([1, 2, 3], from: pair.server)
+        #expect(pair.receive(pair.client).bytes.isEmpty)
+    }
+
+    @Test(
+        "a key exchange that takes long is refused: it would cost a stranger 1 KiB",
+        arguments: ["ffdhe2048", "ffdhe8192", "P-521"])
+    func expensiveGroups(group: String) throws {
+        let authority = try CertifiedKey.makeAuthority(validFor: nil)
+        let node = try Self.tls("a", authority)
+        let certified = try authority.issue(to: "b", validFor: nil)
+        let lone = try TLSContext(isServer: true, verifiesHost: false)
+        #expect(SSL_CTX_use_certificate(lone.pointer, certified.certificate) == 1)
+        #expect(SSL_CTX_use_PrivateKey(lone.pointer, certified.key) == 1)
+        for server in [node.server, lone] {
+            let stranger = try TLSContext(isServer: false, verifiesHost: false)
+            var list = Array(group.utf8CString)
+            #expect(SSL_CTX_ctrl(stranger.pointer, 92, 0, &list) == 1)  // SSL_CTRL_SET_GROUPS_LIST
+            let ends = try Self.handshake(stranger, server, to: node.name)
+            #expect(ends.server?.contains("no suitable key share") == true, "\(ends)")
+        }
+    }
+
+    @Test("an accepted connection makes at most four steps of a handshake in a turn")
+    func fewHandshakesInATurn() async throws {
+        let reactor = try Reactor()
+        for _ in 0..<2 {
+            let counts = await withCheckedContinuation { continuation in
+                reactor.execute { continuation.resume(returning: (0..<100).count { _ in reactor.mayHandshake() }) }
+            }
+            #expect(counts == 4)
+        }
+    }
+
     @Test("nodes of different authorities reject each other, and both errors name the cause")
     func otherAuthority() throws {
         let one = try CertifiedKey.makeAuthority(validFor: nil)

@@ -100,7 +100,12 @@ enum ClusterCertificates {
         }
         if let path = missing.first { throw UsageError("'\(path)' is missing beside its other half") }
         let texts = try paths.map { try ConfigurationFile.read($0, of: "cluster init", maximum: 65_536) }
-        let found = try CertifiedKey(certificate: texts[0], key: texts[1])
+        let found: CertifiedKey
+        do throws(TransportError) {
+            found = try CertifiedKey(certificate: texts[0], key: texts[1])
+        } catch {
+            throw UsageError("'\(paths[0])' and '\(paths[1])' cannot be used: \(error.message)")
+        }
         guard found.authorityCluster != nil else {
             throw UsageError("'\(paths[0])' is not an authority that 'trebuchet cluster init' has made")
         }

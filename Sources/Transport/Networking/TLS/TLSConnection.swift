@@ -49,6 +49,8 @@ final class TLSConnection {
     private(set) var failure: TransportError?
     /// True after the peer's close notification.
     private(set) var isEnded = false
+    /// True until the name in the certificate of a cluster node was compared.
+    private var isNameUnknown: Bool
     /// True until the first input arrives from the peer.
     private var isFirst = true
     private let answerToPlainText: [UInt8]
@@ -63,6 +65,7 @@ final class TLSConnection {
     ) throws(TransportError) {
         self.context = context
         answerToPlainText = answer
+        isNameUnknown = context.requiresExactName
         self.host = host
         self.name = name
         self.buffers = buffers
@@ -79,6 +82,8 @@ final class TLSConnection {
     }
 
     var isEstablished: Bool { SSL_is_init_finished(ssl) == 1 }
+    /// True while a peer that is not authenticated causes work.
+    var isAccepting: Bool { context.isServer && !isEstablished }
     /// Whether an earlier session was resumed.
     var isResumed: Bool { SSL_session_reused(ssl) == 1 }
     var unsentBytes: Int { unsent.count }
@@ -139,12 +144,24 @@ final class TLSConnection {
             // Unread input would leave a gap in the stream; this cannot happen, but must not stay undetected.
             failure = TransportError(.tls, "TLS with \(name): \(input.count) received bytes were not read")
         }
+        if isNameUnknown, isEstablished, failure == nil { compareName() }
         // Sends handshake output.
         let status = sendOutput(to: socket)
+        if failure?.code == .tls, isNameUnknown { return -Int(EPROTO) }
         if filled > 0 { return filled }
         if failure != nil { return -Int(EPROTO) }
         if status != 0 { return -Int(status) }
         return isEnded ? 0 : -Int(EAGAIN)
+    }
+
+    /// OpenSSL compares names as those of hosts, without regard to case, and accepts any of several.
+    private func compareName() {
+        guard peerName == host else {
+            failure = TransportError(
+                .tls, "TLS with \(name): the certificate is that of '\(peerName ?? "")', expected '\(host ?? "")'")
+            return
+        }
+        isNameUnknown = false
     }
 
     /// Returns whether the first bytes of a peer are uppercase ASCII, like the start of HTTP. TLS records start with 20 to 23.

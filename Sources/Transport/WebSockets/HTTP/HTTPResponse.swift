@@ -52,6 +52,7 @@ public struct HTTPResponse: Sendable {
         case 400: "Bad Request"
         case 401: "Unauthorized"
         case 403: "Forbidden"
+        case 409: "Conflict"
         case 404: "Not Found"
         case 405: "Method Not Allowed"
         case 408: "Request Timeout"

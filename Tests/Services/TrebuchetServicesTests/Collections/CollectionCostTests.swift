@@ -158,7 +158,7 @@ import Trebuchet
     @Test("the mutations of a call are decoded in parts, up to its rate", arguments: [nil, 2])
     func decoding(rate: Int?) throws {
         let mutations = (1...3).map { EncodedJSON(DocumentMutation(number: $0, command: .add("\($0)")).value) }
-        var decoder = MutationDecoder(mutations, CollectionLimits(), at: 0)
+        var decoder = MutationDecoder(mutations, CollectionLimits())
         var (turns, taken, isDone) = (0, 0, false)
         while !isDone {
             turns += 1

@@ -361,4 +361,27 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
             await #expect(throws: CollectionError.self) { try await todos.commit([many(4, 2)], from: Self.secret) }
         }
     }
+
+    @Test(
+        "a mutation with an invalid value affects no other of its call",
+        arguments: [#"{"a":1,"a":2}"#, #"{"a":1e400}"#, #"{"a":{"b":1,"b":2}}"#])
+    func invalidValue(fields: String) async throws {
+        try await CollectionTestEnvironment.run { environment in
+            let guest = try await connected(environment)
+            let todos = try guest.collection()
+            let odd = try EncodedJSON(
+                json: Array(#"{"command":{"create":{"id":"b","fields":\#(fields)}},"number":2}"#.utf8))
+            let mutations = [1, 3].map { DocumentMutation(number: $0, writes: [DocumentWrite(.add("\($0)"))]) }
+            let outcomes = try await todos.commit(
+                [EncodedJSON(mutations[0].value), odd, EncodedJSON(mutations[1].value)], from: Self.secret)
+            #expect(outcomes.map(\.number) == [1, 2, 3])
+            #expect(outcomes[0].error == nil && outcomes[2].error == nil)
+            guard case .invalidDocument? = outcomes[1].error else {
+                Issue.record("\(String(describing: outcomes[1].error))")
+                return
+            }
+            // That of the last write.
+            #expect(outcomes[1].revision == outcomes[0].revision)
+        }
+    }
 }

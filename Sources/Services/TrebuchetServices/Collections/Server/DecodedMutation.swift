@@ -6,7 +6,7 @@ internal import TrebuchetWire
 enum DecodedMutation {
     case mutation(DocumentMutation)
     /// The mutation is invalid.
-    case refused(MutationOutcome)
+    case refused(number: Int, CollectionError)
     /// The mutation has waited too long for memory.
     case exceeding(DocumentMutation, CollectionError)
 
@@ -19,7 +19,7 @@ enum DecodedMutation {
     var number: Int {
         switch self {
         case .mutation(let mutation), .exceeding(let mutation, _): mutation.number
-        case .refused(let outcome): outcome.number
+        case .refused(let number, _): number
         }
     }
 }
@@ -28,15 +28,11 @@ enum DecodedMutation {
 struct MutationDecoder {
     private let mutations: [EncodedJSON]
     private let limits: CollectionLimits
-    private let revision: Int
     /// The index of the mutation to decode next.
     private var next = 0
     private(set) var decoded: [DecodedMutation] = []
 
-    /// - Parameter revision: the revision in the outcome of an invalid mutation.
-    init(_ mutations: [EncodedJSON], _ limits: CollectionLimits, at revision: Int) {
-        (self.mutations, self.limits, self.revision) = (mutations, limits, revision)
-    }
+    init(_ mutations: [EncodedJSON], _ limits: CollectionLimits) { (self.mutations, self.limits) = (mutations, limits) }
 
     /// Decodes mutations until the time is up, but at least one; returns true when all within the rate are decoded.
     ///
@@ -75,14 +71,17 @@ struct MutationDecoder {
         do {
             try encoded.appendMutation(to: &text)
         } catch {
-            throw .invalidDocument("\(error)")
+            let error = CollectionError.invalidDocument("\(error)")
+            guard let number = encoded.mutationNumber else { throw error }
+            decoded.append(.refused(number: number, error))
+            return true
         }
         let (number, writes) = try DocumentMutation.read(text.bytes)
         let mutation: DocumentMutation
         switch writes {
         case .success(let writes): mutation = DocumentMutation(number: number, writes: writes)
         case .failure(let error):
-            decoded.append(.refused(MutationOutcome(number: number, revision: revision, error: error)))
+            decoded.append(.refused(number: number, error))
             return true
         }
         // Each command counts as a write.
@@ -96,6 +95,21 @@ struct MutationDecoder {
 }
 
 extension EncodedJSON {
+    /// The number of a mutation whose other members may be invalid; nil without one.
+    fileprivate var mutationNumber: Int? {
+        bytes.withUnsafeBytes { bytes in
+            var json = JSONCursor(bytes)
+            var isFirst = true
+            guard json.consume(UInt8(ascii: "{")) else { return nil }
+            while let name = try? json.name(&isFirst), let value = try? json.value() {
+                if json.text(name) == "number" {
+                    return JSONNumber.int(json.bytes(value)).flatMap { $0 > 0 ? $0 : nil }
+                }
+            }
+            return nil
+        }
+    }
+
     /// Appends the text of a mutation. The members of the mutation and of its commands keep their order; values are canonical.
     fileprivate func appendMutation(to text: inout ByteBuffer) throws {
         try bytes.withUnsafeBytes { bytes in

@@ -39,7 +39,8 @@ extension DocumentCollection {
         for mutation in admitted {
             if !outcomes.isEmpty, commit.slice.isOver { try await pause(&commit, failures: failures) }
             switch mutation {
-            case .refused(let outcome): outcomes.append(outcome)
+            case .refused(let number, let error):
+                outcomes.append(MutationOutcome(number: number, revision: table.revision, error: error))
             case .exceeding(let mutation, let error): outcomes.append(table.refuse(evaluation(of: mutation), error))
             case .mutation(let mutation):
                 let outcome = try await evaluate(
@@ -200,7 +201,7 @@ extension DocumentCollection {
     private func decode(
         _ mutations: [EncodedJSON], of caller: CollectionConnectionState, _ commit: inout CommitProgress
     ) async throws(CollectionError) -> [DecodedMutation] {
-        var decoder = MutationDecoder(mutations, table.limits, at: revision)
+        var decoder = MutationDecoder(mutations, table.limits)
         while true {
             let isDone: Bool
             do throws(CollectionError) {

@@ -31,7 +31,12 @@ extension DocumentWrite {
         return (try DocumentWrite(name, members), object.start + 1)
     }
 
+    private static let names: Set = [
+        "create", "update", "merge", "increment", "delete", "link", "unlink", "expire", "check",
+    ]
+
     private init(_ name: String, _ members: CommandMembers) throws(CollectionError) {
+        guard Self.names.contains(name) else { throw .invalidDocument("unknown command '\(name.prefix(bytes: 32))'") }
         var members = members
         let id = try members.id()
         let command: DocumentCommand
@@ -50,8 +55,7 @@ extension DocumentWrite {
         case "unlink":
             command = .unlink(id: id, field: try members.text("field"), target: try members.value("target"))
         case "expire": command = .expire(id: id, expiresIn: try members.duration())
-        case "check": command = .check(id: id)
-        default: throw .invalidDocument("unknown command '\(name.prefix(bytes: 32))'")
+        default: command = .check(id: id)
         }
         self.init(command, if: try members.condition())
         try members.expectEnd()
@@ -310,7 +314,8 @@ extension DocumentMutation {
             writes.append(write)
             at = end
         }
-        guard text[at] == UInt8(ascii: "]"), !writes.isEmpty else {
+        guard !writes.isEmpty else { throw .invalidDocument("'commands' requires at least one command") }
+        guard text[at] == UInt8(ascii: "]") else {
             throw .tooManyCommands(limit: CollectionLimits.commandsPerTransaction)
         }
         return (writes, at + 1)
