@@ -112,7 +112,7 @@ let package = Package(
         library("Relays", in: "State"),
         library("Transports", in: "Transport", ["Platform"]),
         library("TrebuchetCluster", in: "Cluster", ["Platform"]),
-        library("TrebuchetWire", in: "Actors", ["Bytes"]),
+        library("TrebuchetWire", in: "Actors", ["Bytes", "Platform"]),
         // Layer 2
         library("Networking", in: "Transport", ["Bytes", "Platform", "Transports", "CEpoll", "COpenSSL"]),
         library("Deltas", in: "Actors", ["Bytes", "Platform", "TrebuchetWire"]),

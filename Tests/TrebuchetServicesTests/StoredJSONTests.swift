@@ -1,8 +1,8 @@
 import Testing
-import TrebuchetWire
 
 @testable import TrebuchetServices
 @testable import TrebuchetServicesModel
+@testable import TrebuchetWire
 
 @Suite("JSON values that are stored as text") struct StoredJSONTests {
     private func stored(_ text: String) throws -> StoredJSON { try StoredJSON(json: Array(text.utf8)) }

@@ -93,7 +93,7 @@ enum LaterVersion {
     static let migrate: StateMigration = { json, from in
         guard from == 2 else { throw Unsuitable() }
         let before = try json.decode(ThirdVersion.State.self)
-        json = try StateJSON(encoding: State(titles: before.chores.map(\.title)))
+        json = try JSONValue(encoding: State(titles: before.chores.map(\.title)))
     }
 
     @Trebuchet

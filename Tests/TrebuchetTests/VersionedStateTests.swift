@@ -28,8 +28,8 @@ import TrebuchetTesting
         }
     }
 
-    private func stored() async throws -> StateJSON {
-        try StateJSON(text: try #require(await store.text("chores.state")))
+    private func stored() async throws -> JSONValue {
+        try JSONValue(text: try #require(await store.text("chores.state")))
     }
 
     @Test("each version of an actor reads the state of the version before, by initial values and by migration")

@@ -256,7 +256,7 @@ extension ModelBuilder {
 
     static let systemModules: Set<String> = [
         "Swift", "Foundation", "FoundationEssentials", "CoreFoundation", "Trebuchet", "TrebuchetServices",
-        "TrebuchetServicesModel", "TrebuchetServicesClient", "Deltas", "SharedState",
+        "TrebuchetServicesModel", "TrebuchetServicesClient", "TrebuchetWire", "Deltas", "SharedState",
     ]
 
     private func builtInType(_ component: Component, _ scope: Scope) -> WireType? {

@@ -1,10 +1,10 @@
 import Bytes
 import Platform
 import Testing
-import TrebuchetWire
 
 @testable import TrebuchetServices
 @testable import TrebuchetServicesModel
+@testable import TrebuchetWire
 
 @Suite("Changes of objects as text") struct CanonicalChangesTests {
     private static let names = ["", "a", "b", "ab", "\"", "\\", "é", "z"]

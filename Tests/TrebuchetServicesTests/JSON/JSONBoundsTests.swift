@@ -1,10 +1,10 @@
 import Platform
 import Foundation
 import Testing
-import TrebuchetWire
 
 @testable import TrebuchetServices
 @testable import TrebuchetServicesModel
+@testable import TrebuchetWire
 
 @Suite("Edge cases of JSON") struct JSONBoundsTests {
     @Test(
@@ -106,10 +106,10 @@ import TrebuchetWire
 
     @Test("only a text is a text, and only null is null")
     func texts() throws {
-        #expect(try JSONValue.string("a").text == "a")
-        #expect(try JSONValue.null.text == nil)
+        #expect(try JSONValue.string("a").textOrNull == "a")
+        #expect(try JSONValue.null.textOrNull == nil)
         for value in [JSONValue.bool(true), .integer(1), .number(0.5), .array([]), .object([:])] {
-            #expect(throws: (any Error).self) { try value.text }
+            #expect(throws: (any Error).self) { try value.textOrNull }
         }
     }
 

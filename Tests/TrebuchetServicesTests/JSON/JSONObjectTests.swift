@@ -1,10 +1,10 @@
 import Bytes
 import Platform
 import Testing
-import TrebuchetWire
 
 @testable import TrebuchetServices
 @testable import TrebuchetServicesModel
+@testable import TrebuchetWire
 
 @Suite("Objects as text") struct JSONObjectTests {
     private static let names = [

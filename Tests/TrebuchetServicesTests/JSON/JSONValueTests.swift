@@ -1,9 +1,9 @@
 import Foundation
 import Testing
-import TrebuchetWire
 
 @testable import TrebuchetServices
 @testable import TrebuchetServicesModel
+@testable import TrebuchetWire
 
 @Suite struct JSONValueTests {
     private func json(_ text: String) throws -> JSONValue {

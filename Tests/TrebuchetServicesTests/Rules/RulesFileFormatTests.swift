@@ -162,6 +162,22 @@ import Trebuchet
             ])
     }
 
+    @Test("a value that no document can have is reported with its line")
+    func impossibleValues() {
+        let rules = #"""
+            { "collections": { "todos": { "fields": { "a": {
+              "enum": [1e999,
+                {"b":1, "b":2}, 1.0]
+            } }, "limits": { "documents": 1e999 } } } }
+            """#
+        #expect(
+            problems(rules) == [
+                "rules.json:2: collections.todos.fields.a.enum: the number 1e999 is outside the range of a double",
+                "rules.json:3: collections.todos.fields.a.enum: duplicate member 'b'",
+                "rules.json:4: collections.todos.limits.documents: must be an integer of at least 1",
+            ])
+    }
+
     @Test(
         "entries that exclude their intended users are reported with their lines; intentionally closed ones are not",
         arguments: [

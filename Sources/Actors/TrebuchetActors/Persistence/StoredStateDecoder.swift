@@ -28,10 +28,10 @@ struct StoredStateDecoder {
         return try decode(try migrated(stored), stored, initial)
     }
 
-    private func migrated(_ stored: StoredState) throws -> StateJSON? {
+    private func migrated(_ stored: StoredState) throws -> JSONValue? {
         guard stored.version < version.number, let migrate = version.migrate else { return nil }
         do {
-            var json = try StateJSON(utf8: stored.json)
+            var json = try Self.json(stored)
             try migrate(&json, stored.version)
             return json
         } catch {
@@ -41,27 +41,31 @@ struct StoredStateDecoder {
     }
 
     private func decode<Value: Codable>(
-        _ migrated: StateJSON?, _ stored: StoredState, _ initial: Value
+        _ migrated: JSONValue?, _ stored: StoredState, _ initial: Value
     ) throws -> Outcome<Value> {
         var json = migrated
-        var text = migrated.map { ArraySlice($0.utf8) } ?? stored.json
-        var source: StateJSON?
+        var text = migrated.map { ArraySlice($0.json) } ?? stored.json
+        var source: JSONValue?
         for count in 0... {
             do {
                 let value = try text.withUnsafeBytes { try coder.decode(Value.self, from: $0) }
                 return Outcome(value: value, isNew: json != nil)
             } catch let error as ValueError {
                 guard count < Self.maximumFilledElements, let name = error.missing,
-                    let encodedInitial = source ?? (try? StateJSON(encoding: initial, with: coder)),
-                    var filled = json ?? (try? StateJSON(utf8: stored.json)),
+                    let encodedInitial = source ?? (try? JSONValue(encoding: initial, with: coder, .written)),
+                    var filled = json ?? (try? Self.json(stored)),
                     filled.fill(name, at: error.path[...], from: encodedInitial)
                 else { throw unreadable(error, stored) }
                 source = encodedInitial
-                text = ArraySlice(filled.utf8)
+                text = ArraySlice(filled.json)
                 json = filled
             }
         }
         fatalError("the loop ends within")
+    }
+
+    private static func json(_ stored: StoredState) throws -> JSONValue {
+        try stored.json.withUnsafeBytes { try JSONValue($0, .written) }
     }
 
     private func unreadable(_ error: ValueError, _ stored: StoredState) -> StoredStateDecodingError {
@@ -94,11 +98,11 @@ struct StoredStateDecodingError: Error, CustomStringConvertible {
     init(_ description: String) { self.description = description }
 }
 
-extension StateJSON {
+extension JSONValue {
     /// Adds the member with this name to the object at `path`, from the object at the same path of another value.
     ///
     /// - Returns: false if one of the two objects does not exist, the other value lacks the member, or this one has it.
-    mutating func fill(_ name: String, at path: ArraySlice<String>, from other: StateJSON) -> Bool {
+    mutating func fill(_ name: String, at path: ArraySlice<String>, from other: JSONValue) -> Bool {
         guard case .object(let members) = other else { return false }
         guard let step = path.first else {
             guard case .object = self, self[name] == nil, let value = members[name] else { return false }

@@ -34,7 +34,7 @@ struct ArrayDiffCursor {
         }
         let oldBytes = UnsafeRawBufferPointer(rebasing: old[left])
         let newBytes = UnsafeRawBufferPointer(rebasing: new[right])
-        if oldBytes.hasSameBytes(as: newBytes) {
+        if oldBytes.hasSameBytes(newBytes) {
             before.removeFirst()
             after.removeFirst()
             return .same

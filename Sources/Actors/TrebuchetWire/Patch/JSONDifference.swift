@@ -100,7 +100,7 @@ struct JSONDifference: ~Copyable {
     }
 
     func hasSameBytes(_ before: Range<Int>, _ after: Range<Int>) -> Bool {
-        UnsafeRawBufferPointer(rebasing: old[before]).hasSameBytes(as: UnsafeRawBufferPointer(rebasing: new[after]))
+        UnsafeRawBufferPointer(rebasing: old[before]).hasSameBytes(UnsafeRawBufferPointer(rebasing: new[after]))
     }
 
     /// Returns the numbers of common bytes at the start and the end, without overlap.

@@ -1,9 +1,3 @@
-#if canImport(Darwin)
-    internal import Darwin
-#else
-    internal import Glibc
-#endif
-
 /// A string in a text, compared by content and not by notation: `"a"` and `"\u0061"` are equal.
 ///
 /// It points into the text and must not outlive it. Its hash has a random seed, so a peer cannot choose names that collide.
@@ -24,7 +18,7 @@ struct JSONName: Hashable {
     @inline(__always)
     static func == (one: JSONName, other: JSONName) -> Bool {
         if one.isEscaped || other.isEscaped { return one.content == other.content }
-        return one.bytes.hasSameBytes(as: other.bytes)
+        return one.bytes.hasSameBytes(other.bytes)
     }
 
     func hash(into hasher: inout Hasher) {
@@ -43,13 +37,4 @@ struct JSONName: Hashable {
 
     /// The unescaped content in UTF-8.
     var content: [UInt8] { isEscaped ? JSONString.unescaped(bytes) : Array(bytes) }
-}
-
-extension UnsafeRawBufferPointer {
-    @inline(__always)
-    func hasSameBytes(as other: UnsafeRawBufferPointer) -> Bool {
-        guard count == other.count else { return false }
-        guard let baseAddress, let otherAddress = other.baseAddress else { return true }
-        return memcmp(baseAddress, otherAddress, count) == 0
-    }
 }

@@ -34,7 +34,7 @@ extension JSONText {
             return JSONName(try one.string(), in: one) == JSONName(try other.string(), in: other)
         default:
             let (left, right) = (one.bytes(try one.value()), other.bytes(try other.value()))
-            if left.hasSameBytes(as: right) { return true }
+            if left.hasSameBytes(right) { return true }
             return isNumber(first) && isNumber(second) && JSONNumber.isEqual(left, right)
         }
     }

@@ -2,7 +2,7 @@ internal import Platform
 
 /// Entries of collections and rooms.
 extension RuleReader {
-    mutating func collection(_ pattern: NamePattern, _ value: LocatedJSON, _ path: String) -> CollectionRuleEntry {
+    mutating func collection(_ pattern: NamePattern, _ value: RuleValue, _ path: String) -> CollectionRuleEntry {
         var entry = CollectionRuleEntry(pattern)
         let known = ["read", "create", "update", "delete", "fields", "otherFields", "limits"]
         let members = members(of: value, path, known)
@@ -18,7 +18,7 @@ extension RuleReader {
         return entry
     }
 
-    private mutating func readLimits(_ value: LocatedJSON, _ path: String, _ entry: inout CollectionRuleEntry) {
+    private mutating func readLimits(_ value: RuleValue, _ path: String, _ entry: inout CollectionRuleEntry) {
         let known = ["documents", "bytes", "documentBytes", "writesPerSecond", "writesAtOnce"]
         let members = members(of: value, path, known)
         entry.documents = count(members["documents"], "\(path).documents")
@@ -28,14 +28,14 @@ extension RuleReader {
         entry.writesAtOnce = count(members["writesAtOnce"], "\(path).writesAtOnce")
     }
 
-    private mutating func fields(_ value: LocatedJSON, _ path: String) -> [FieldRule] {
+    private mutating func fields(_ value: RuleValue, _ path: String) -> [FieldRule] {
         // Field names may be any string and are compared by their bytes.
         allMembers(of: value, path).map { field($0.name, $0.value, "\(path).\(Self.excerpt(of: $0.name))") }.sorted {
             $0.name.precedesInBytes($1.name)
         }
     }
 
-    private mutating func field(_ name: String, _ value: LocatedJSON, _ path: String) -> FieldRule {
+    private mutating func field(_ name: String, _ value: RuleValue, _ path: String) -> FieldRule {
         var field = FieldRule(path, name: name)
         let known = ["type", "required", "immutable", "maxLength", "enum", "write"]
         let members = members(of: value, path, known)
@@ -51,12 +51,13 @@ extension RuleReader {
         return field
     }
 
-    private mutating func fieldKind(_ value: LocatedJSON, _ path: String) -> FieldRule.Kind? {
+    private mutating func fieldKind(_ value: RuleValue, _ path: String) -> FieldRule.Kind? {
         let known = FieldRule.Kind.allCases.map(\.rawValue)
-        guard case .scalar(.string(let name)) = value.content, let kind = FieldRule.Kind(rawValue: name) else {
+        let name = try? value.json.string
+        guard let name, let kind = FieldRule.Kind(rawValue: name) else {
             var hint = "known types are \(known.joined(separator: ", "))"
             var what = "must be the name of a type"
-            if case .scalar(.string(let name)) = value.content {
+            if let name {
                 what = "'\(Self.excerpt(of: name))' is not a type"
                 hint = Self.hint(name, known) ?? hint
             }
@@ -66,22 +67,28 @@ extension RuleReader {
         return kind
     }
 
-    private mutating func fieldValues(_ value: LocatedJSON, _ kind: FieldRule.Kind?, _ path: String) -> [JSONValue]? {
-        guard case .array(let elements) = value.content, !elements.isEmpty else {
+    private mutating func fieldValues(_ value: RuleValue, _ kind: FieldRule.Kind?, _ path: String) -> [JSONValue]? {
+        guard let elements = value.elements, !elements.isEmpty else {
             recordError(value.offset, path, "must be an array of the allowed values")
             return nil
         }
-        for element in elements {
-            if element.value == .null {
-                recordError(element.offset, path, "null is not allowed; for an optional field omit 'required'")
-            } else if let kind, !kind.includes(element.value) {
-                recordError(element.offset, path, "has a value that is not \(kind.text)")
+        return elements.compactMap { element in
+            do {
+                let value = try element.json
+                if value == .null {
+                    recordError(element.offset, path, "null is not allowed; for an optional field omit 'required'")
+                } else if let kind, !kind.includes(value) {
+                    recordError(element.offset, path, "has a value that is not \(kind.text)")
+                }
+                return value
+            } catch {
+                recordError(element.offset, path, "\(error)")
+                return nil
             }
         }
-        return elements.map(\.value)
     }
 
-    mutating func room(_ pattern: NamePattern, _ value: LocatedJSON, _ path: String) -> RoomRuleEntry {
+    mutating func room(_ pattern: NamePattern, _ value: RuleValue, _ path: String) -> RoomRuleEntry {
         var entry = RoomRuleEntry(pattern)
         let members = members(of: value, path, ["join", "list", "publish", "members"])
         entry.join = roles(members["join"], "\(path).join", isOfDocument: false)

@@ -37,7 +37,7 @@ struct RuleReader {
 
     private func line(_ offset: Int) -> Int { 1 + text.prefix(offset).count { $0 == UInt8(ascii: "\n") } }
 
-    private func problem(_ error: LocatedJSON.SyntaxError) -> RuleProblem {
+    private func problem(_ error: RuleValue.SyntaxError) -> RuleProblem {
         let offset = min(error.offset, text.count)
         let start = text.prefix(offset).lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
         let column = 1 + String(decoding: text[start..<offset], as: UTF8.self).unicodeScalars.count
@@ -45,12 +45,12 @@ struct RuleReader {
     }
 
     mutating func rulesFile() throws(RulesFileError) -> RulesFile {
-        let root: LocatedJSON
-        do throws(LocatedJSON.SyntaxError) {
+        let root: RuleValue
+        do throws(RuleValue.SyntaxError) {
             if let offset = Self.firstNoText(text) {
-                throw LocatedJSON.SyntaxError(offset: offset, message: "not valid UTF-8")
+                throw RuleValue.SyntaxError(offset: offset, message: "not valid UTF-8")
             }
-            root = try LocatedJSON(text: text)
+            root = try RuleValue(text: text)
         } catch {
             throw RulesFileError(problems: [problem(error)])
         }
@@ -90,7 +90,7 @@ struct RuleReader {
         return lines.first { String(validating: $0, as: UTF8.self) == nil }?.startIndex
     }
 
-    private mutating func rulesFile(_ root: LocatedJSON) -> RulesFile {
+    private mutating func rulesFile(_ root: RuleValue) -> RulesFile {
         let members = members(of: root, "", ["roles", "collections", "rooms"])
         // First, because entries refer to roles.
         roles = members["roles"].map { declaredRoles($0) } ?? []
@@ -103,8 +103,8 @@ struct RuleReader {
     // MARK: Parts
 
     /// Returns the members of an object, without unknown ones.
-    mutating func members(of value: LocatedJSON, _ path: String, _ known: [String]) -> [String: LocatedJSON] {
-        var members: [String: LocatedJSON] = [:]
+    mutating func members(of value: RuleValue, _ path: String, _ known: [String]) -> [String: RuleValue] {
+        var members: [String: RuleValue] = [:]
         for member in allMembers(of: value, path) {
             guard known.contains(member.name) else {
                 recordError(
@@ -125,8 +125,8 @@ struct RuleReader {
         return NearestMatch.find(name, in: Array(known.prefix(100))).map { "did you mean '\($0)'?" }
     }
 
-    mutating func allMembers(of value: LocatedJSON, _ path: String) -> [LocatedJSON.Member] {
-        guard case .object(let all) = value.content else {
+    mutating func allMembers(of value: RuleValue, _ path: String) -> [RuleValue.Member] {
+        guard let all = value.members else {
             recordError(value.offset, path, "must be an object")
             return []
         }
@@ -139,8 +139,8 @@ struct RuleReader {
     }
 
     private mutating func entries<Entry>(
-        _ value: LocatedJSON?, _ path: String,
-        _ make: (inout RuleReader, NamePattern, LocatedJSON, _ path: String) -> Entry
+        _ value: RuleValue?, _ path: String,
+        _ make: (inout RuleReader, NamePattern, RuleValue, _ path: String) -> Entry
     ) -> [Entry] {
         guard let value else { return [] }
         let members = allMembers(of: value, path)
@@ -161,13 +161,13 @@ struct RuleReader {
         }
     }
 
-    private mutating func declaredRoles(_ value: LocatedJSON) -> [String] {
-        guard case .array(let elements) = value.content else {
+    private mutating func declaredRoles(_ value: RuleValue) -> [String] {
+        guard let elements = value.elements else {
             recordError(value.offset, "roles", "must be an array of names")
             return []
         }
         return elements.compactMap { element in
-            guard case .scalar(.string(let name)) = element.content, CollectionLimits.isName(name) else {
+            guard let name = try? element.json.string, CollectionLimits.isName(name) else {
                 recordError(element.offset, "roles", "a role's name must be a string of letters, digits, -, _ and .")
                 return nil
             }
@@ -182,13 +182,13 @@ struct RuleReader {
     /// Reads a role or keyword, or an array of them.
     ///
     /// - Parameter isOfDocument: true when keywords for existing documents are allowed.
-    mutating func roles(_ value: LocatedJSON?, _ path: String, isOfDocument: Bool) -> RoleSet? {
+    mutating func roles(_ value: RuleValue?, _ path: String, isOfDocument: Bool) -> RoleSet? {
         guard let value else { return nil }
-        let elements = if case .array(let elements) = value.content { elements } else { [value] }
+        let elements = value.elements ?? [value]
         let known = RoleSet.words + roles.prefix(100)
         var names: [String] = []
         for element in elements {
-            guard case .scalar(.string(let name)) = element.content else {
+            guard let name = try? element.json.string else {
                 recordError(element.offset, path, "must be a role, or an array of roles, as \"user\"")
                 continue
             }
@@ -210,28 +210,24 @@ struct RuleReader {
         return RoleSet(names)
     }
 
-    mutating func bool(_ value: LocatedJSON?, _ path: String) -> Bool? {
+    mutating func bool(_ value: RuleValue?, _ path: String) -> Bool? {
         guard let value else { return nil }
-        if case .scalar(.bool(let bool)) = value.content { return bool }
+        if let bool = try? value.json.bool { return bool }
         recordError(value.offset, path, "must be true or false")
         return nil
     }
 
-    mutating func count(_ value: LocatedJSON?, _ path: String, from least: Int = 1) -> Int? {
+    mutating func count(_ value: RuleValue?, _ path: String, from least: Int = 1) -> Int? {
         guard let value else { return nil }
-        if case .scalar(.integer(let number)) = value.content, number >= least, number <= 1 << 40 { return Int(number) }
+        if let number = try? value.json.int, number >= least, number <= 1 << 40 { return number }
         recordError(value.offset, path, "must be an integer of at least \(least)")
         return nil
     }
 
-    mutating func rate(_ value: LocatedJSON?, _ path: String) -> Double? {
+    mutating func rate(_ value: RuleValue?, _ path: String) -> Double? {
         guard let value else { return nil }
-        switch value.content {
-        case .scalar(.integer(let number)) where number > 0 && number <= 1 << 40: return Double(number)
-        case .scalar(.number(let number)) where number > 0 && number <= 0x1p40: return number
-        default:
-            recordError(value.offset, path, "must be a number greater than 0")
-            return nil
-        }
+        if let number = try? value.json.double, number > 0, number <= 0x1p40 { return number }
+        recordError(value.offset, path, "must be a number greater than 0")
+        return nil
     }
 }

@@ -1,4 +1,5 @@
-internal import TrebuchetWire
+// Exported as a whole for `JSONValue`, as by TrebuchetActors.
+@_exported public import TrebuchetWire
 
 // trebuchet: TypeScript = { id: string; fields: { [name: string]: unknown }; creator?: string; created: number; revision: number; createdAt: number; updatedAt: number; expiresAt?: number }
 /// A document of a collection.

@@ -24,7 +24,7 @@ extension JSONCursor {
 
 extension JSONValue {
     /// The string, or nil for null. Throws for any other value.
-    var text: String? {
+    var textOrNull: String? {
         get throws {
             switch self {
             case .null: nil

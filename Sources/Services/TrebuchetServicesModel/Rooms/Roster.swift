@@ -169,8 +169,8 @@ extension Roster.Member: DirectJSON {
         var (id, principal, data): (String?, String?, StoredJSON?)
         try json.eachMember(depth: depth) { json, name in
             switch name {
-            case "id": id = try JSONValue(json: &json, depth: depth + 1).text
-            case "principal": principal = try JSONValue(json: &json, depth: depth + 1).text
+            case "id": id = try JSONValue(json: &json, depth: depth + 1).textOrNull
+            case "principal": principal = try JSONValue(json: &json, depth: depth + 1).textOrNull
             case "data": data = try StoredJSON(json: &json, depth: depth + 1)
             default: _ = try json.value(depth: depth + 1)
             }

@@ -76,14 +76,3 @@ extension JSONObject {
         }
     }
 }
-
-extension JSONValue {
-    /// Creates an integer for a whole number that a double represents exactly: 1.0 and 1 are the same number.
-    init(_ number: Double) {
-        if let whole = Int64(exactly: number), whole.magnitude < 1 << 53 {
-            self = .integer(whole)
-        } else {
-            self = .number(number)
-        }
-    }
-}

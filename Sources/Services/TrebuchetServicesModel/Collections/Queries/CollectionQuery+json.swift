@@ -24,7 +24,7 @@ extension CollectionQuery: DirectJSON {
         }
         self.init(
             where: try members.list("conditions").map { try QueryCondition($0) }, order: order,
-            limit: try members.integer("limit"), after: try members["after"]?.text,
+            limit: try members.integer("limit"), after: try members["after"]?.textOrNull,
             includesCount: try members.flag("counts"))
     }
 

@@ -10,7 +10,7 @@ extension JSONOrder {
             while start > 0, isInNumber(left[start - 1]) { start -= 1 }
             let (one, other) = (number(at: start, left), number(at: start, right))
             guard !one.isEmpty, !other.isEmpty, !isInString(start, left),
-                compare(JSONValue(canonical: one), JSONValue(canonical: other)) == 0
+                compare(try? JSONValue.scalar(one), try? JSONValue.scalar(other)) == 0
             else { return false }
             left = UnsafeRawBufferPointer(rebasing: left[(start + one.count)...])
             right = UnsafeRawBufferPointer(rebasing: right[(start + other.count)...])

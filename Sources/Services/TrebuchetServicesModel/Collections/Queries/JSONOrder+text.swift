@@ -86,6 +86,6 @@ extension JSONOrder {
         if let left = JSONNumber.int(one), let right = JSONNumber.int(other) {
             return left < right ? -1 : left > right ? 1 : 0
         }
-        return compare(JSONValue(canonical: one), JSONValue(canonical: other))
+        return compare(try? JSONValue.scalar(one), try? JSONValue.scalar(other))
     }
 }

@@ -21,6 +21,8 @@ package enum JSONOrder {
         case (.integer(let one), .number(let other)): compare(one, other)
         case (.number(let one), .integer(let other)): -compare(other, one)
         case (.number(let one), .number(let other)): sign(one, other)
+        case (.exact, .number), (.exact, .integer), (.exact, .exact), (.number, .exact), (.integer, .exact):
+            compare(rounded(one), rounded(other))
         case (.string(let one), .string(let other)): compare(one, other)
         case (.bool(let one), .bool(let other)): sign(one ? 1 : 0, other ? 1 : 0)
         case (.array(let one), .array(let other)): compare(one, other)
@@ -57,7 +59,7 @@ package enum JSONOrder {
         switch value {
         case .null: .null
         case .bool: .bool
-        case .integer, .number: .number
+        case .integer, .number, .exact: .number
         case .string: .text
         case .array: .array
         case .object: .object
@@ -74,6 +76,11 @@ package enum JSONOrder {
             .object(JSONObject(members.map { (key: $0.name, value: identity($0.value)) }))
         case let value?: value
         }
+    }
+
+    /// Returns a number as collections have it.
+    private static func rounded(_ value: JSONValue?) -> JSONValue? {
+        if case .exact(let number)? = value { Double(number.text).map { JSONValue($0) } } else { value }
     }
 
     // MARK: Sort positions

@@ -51,7 +51,7 @@ extension QueryPage: DirectJSON {
         try json.eachMember(depth: depth) { json, name in
             switch name {
             case "documents": documents = try [Document](json: &json, depth: depth + 1)
-            case "cursor": cursor = try JSONValue(json: &json, depth: depth + 1).text
+            case "cursor": cursor = try JSONValue(json: &json, depth: depth + 1).textOrNull
             case "count": count = try json.integerOrNull("count", depth: depth + 1)
             case "revision": revision = try json.integer("revision", depth: depth + 1)
             default: _ = try json.value(depth: depth + 1)

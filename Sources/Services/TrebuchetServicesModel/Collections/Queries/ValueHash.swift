@@ -36,7 +36,7 @@ package enum ValueHash {
     private static func combine(number text: UnsafeRawBufferPointer, in hasher: inout Hasher) {
         // 3.0 and 3 are equal.
         if text.contains(where: { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "e") }),
-            case .integer(let whole) = JSONOrder.identity(JSONValue(canonical: text))
+            case .integer(let whole) = JSONOrder.identity(try? JSONValue.scalar(text))
         {
             String(whole).utf8.withContiguousStorageIfAvailable { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
         } else {

@@ -27,8 +27,8 @@ extension RoomEvent: DirectJSON {
             case "number":
                 guard case .integer(let value) = try JSONValue(json: &json, depth: depth + 1) else { return }
                 number = Int(value)
-            case "topic": topic = try JSONValue(json: &json, depth: depth + 1).text
-            case "peer": peer = try JSONValue(json: &json, depth: depth + 1).text
+            case "topic": topic = try JSONValue(json: &json, depth: depth + 1).textOrNull
+            case "peer": peer = try JSONValue(json: &json, depth: depth + 1).textOrNull
             case "payload": payload = try EncodedJSON(json: &json, depth: depth + 1)
             default: _ = try json.value(depth: depth + 1)
             }

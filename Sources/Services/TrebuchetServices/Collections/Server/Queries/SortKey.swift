@@ -51,7 +51,7 @@ struct SortKey: Comparable {
             if let whole = JSONNumber.int(text) {
                 number = Double(whole)
             } else {
-                switch JSONValue(canonical: text) {
+                switch try? JSONValue.scalar(text) {
                 case .integer(let integer): number = Double(integer)
                 case .number(let double): number = double
                 default: number = 0

@@ -1,12 +1,15 @@
 internal import Platform
 internal import Bytes
-internal import TrebuchetWire
 
 // trebuchet: TypeScript = unknown
-/// Any JSON value: services store and forward it without knowledge of its type.
+/// Any JSON value: services store and forward it without knowledge of its type, and `migrate:` changes it in place.
 ///
-/// Integers between `Int64.min` and `Int64.max` are exact, other numbers are doubles. Strings and member names are compared by
-/// their bytes.
+///     json["title"] = json["name"]
+///     json["name"] = nil
+///     json["todos"]?.mutateEach { $0["priority"] = 1 }
+///
+/// Integers between `Int64.min` and `Int64.max` are exact, other numbers of services are doubles. Strings and member names are
+/// compared by their bytes.
 public enum JSONValue: Sendable {
     /// `null`; in a document, the same as a missing field.
     case null
@@ -16,6 +19,9 @@ public enum JSONValue: Sendable {
     case integer(Int64)
     /// Any other number, as a double. JSON has no NaN and no infinity: they are written as `null`.
     case number(Double)
+    /// A number as it is written: one of a persisted state, of `init(text:)` or of `init(encoding:)` whose text or value the two
+    /// others lose, such as `0.10` or `18446744073709551615`. Collections round it to a double.
+    case exact(Number)
     /// A string.
     case string(String)
     /// An array.
@@ -32,6 +38,7 @@ extension JSONValue: Hashable {
         case (.integer(let one), .integer(let other)): one == other
         // NaN equals NaN here; otherwise code that sends a value only when it differs would send NaN for ever.
         case (.number(let one), .number(let other)): one == other || (one.isNaN && other.isNaN)
+        case (.exact(let one), .exact(let other)): one == other
         case (.string(let one), .string(let other)): one.isSameBytes(as: other)
         case (.array(let one), .array(let other)): one == other
         case (.object(let one), .object(let other)): one == other
@@ -45,6 +52,7 @@ extension JSONValue: Hashable {
         case .bool(let bool): hasher.combine(bool)
         case .integer(let integer): hasher.combine(integer)
         case .number(let number): hasher.combine(number.isNaN ? .nan : number)
+        case .exact(let number): hasher.combine(number)
         case .string(let text): text.hashBytes(into: &hasher)
         case .array(let elements): hasher.combine(elements)
         case .object(let members): hasher.combine(members)
@@ -109,6 +117,12 @@ extension JSONValue: Codable {
         case .bool(let bool): try container.encode(bool)
         case .integer(let integer): try container.encode(integer)
         case .number(let number): try container.encode(number)
+        case .exact(let number):
+            if let whole = UInt64(number.text) {
+                try container.encode(whole)
+            } else {
+                try container.encode(Double(number.text))
+            }
         case .string(let text): try container.encode(text)
         case .array(let elements): try container.encode(elements)
         case .object: break
@@ -117,18 +131,21 @@ extension JSONValue: Codable {
 }
 
 extension JSONValue {
-    /// Creates the JSON form of a value. Throws `EncodingError`.
-    public init(encoding value: some Encodable) throws { self = try Self(json: Self.bytes(of: value)) }
+    /// Creates the JSON form of a value, as states and documents have it. Throws `EncodingError`.
+    public init(encoding value: some Encodable) throws { try self.init(encoding: value, with: ValueCoder(), .exact) }
 
-    /// Decodes the value as `type`. Throws when the JSON does not match the type.
+    package init(
+        encoding value: some Encodable, with coder: ValueCoder, _ reading: CanonicalJSON.Reading
+    ) throws {
+        var buffer = ByteBuffer()
+        try coder.encode(value, into: &buffer)
+        try self.init(buffer.bytes, reading)
+    }
+
+    /// Decodes the value as `type`, such as an older form of a state that Swift code converts to the new one. References to actors
+    /// need their system, so they do not decode here. Throws when the JSON does not match the type.
     public func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
         if let same = self as? Value { return same }
         return try json.withUnsafeBytes { try ValueCoder().decode(type, from: $0) }
-    }
-
-    private static func bytes(of value: some Encodable) throws -> [UInt8] {
-        var buffer = ByteBuffer()
-        try ValueCoder().encode(value, into: &buffer)
-        return Array(buffer.bytes)
     }
 }

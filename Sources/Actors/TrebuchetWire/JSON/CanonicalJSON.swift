@@ -5,18 +5,18 @@ package import Bytes
     internal import Glibc
 #endif
 internal import Platform
-package import TrebuchetWire
 
 /// Canonical JSON text: without white space, with member names sorted by their bytes, and with one form for each string and
 /// number. Equal values have equal texts.
 ///
 /// Functions that take canonical text do not validate it.
+@usableFromInline
 package enum CanonicalJSON {
     // MARK: Reading
 
     /// Returns the index behind a string that begins at `start`.
     @inline(__always)
-    static func endOfString(_ start: Int, _ text: UnsafeRawBufferPointer) -> Int {
+    package static func endOfString(_ start: Int, _ text: UnsafeRawBufferPointer) -> Int {
         let base = text.baseAddress.unsafelyUnwrapped
         var at = start + 1
         while let found = memchr(base + at, 0x22, text.count - at) {
@@ -41,6 +41,7 @@ package enum CanonicalJSON {
     }
 
     /// The text of a string without its quotes.
+    @inlinable
     package static func inside(_ string: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: string[1..<string.count - 1])
     }
@@ -49,7 +50,7 @@ package enum CanonicalJSON {
     ///
     /// Canonical texts have one form for each string, so the first difference decides. The comparison reads no further,
     /// because many short names are compared with a long one.
-    static func compareNames(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Int {
+    package static func compareNames(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Int {
         let at = firstDifference(one, other)
         guard at < one.count, at < other.count else { return one.count - other.count }
         let start = startOfEscape(around: at, in: one)
@@ -57,7 +58,7 @@ package enum CanonicalJSON {
     }
 
     @inline(__always)
-    static func compareBytes(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Int {
+    package static func compareBytes(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Int {
         let both = min(one.count, other.count)
         if both > 0 {
             let order = memcmp(
@@ -68,12 +69,17 @@ package enum CanonicalJSON {
     }
 
     /// Finds the end of a value, and what its header needs.
-    struct Scan {
-        private(set) var depth = 0
-        private(set) var hasWideNumbers = false
+    @usableFromInline
+    package struct Scan {
+        package private(set) var depth = 0
+        package private(set) var hasWideNumbers = false
+
+        @usableFromInline
+        package init() {}
 
         /// Returns the index behind a value.
-        mutating func end(ofValueAt start: Int, _ text: UnsafeRawBufferPointer) -> Int {
+        @usableFromInline
+        package mutating func end(ofValueAt start: Int, _ text: UnsafeRawBufferPointer) -> Int {
             var at = start
             var open = 0
             while at < text.count {
@@ -103,7 +109,8 @@ package enum CanonicalJSON {
     }
 
     /// Calls `body` with each element of an array until it returns a result other than nil, and returns that.
-    static func firstElement<Result>(
+    @inlinable
+    package static func firstElement<Result>(
         _ array: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws -> Result?
     ) rethrows -> Result? {
         var at = 1
@@ -121,6 +128,7 @@ package enum CanonicalJSON {
     ///
     /// - Parameter start: 1, or the result of an earlier call.
     /// - Returns: the index of the rest; nil when `body` was true for all elements.
+    @inlinable
     package static func elements(
         of array: UnsafeRawBufferPointer, from start: Int, _ body: (UnsafeRawBufferPointer) -> Bool
     ) -> Int? {
@@ -148,7 +156,7 @@ package enum CanonicalJSON {
     /// Returns the value of a member, nil when there is none or the value is no object.
     ///
     /// - Parameter name: as in the text.
-    static func member(_ name: UnsafeRawBufferPointer, of object: UnsafeRawBufferPointer)
+    package static func member(_ name: UnsafeRawBufferPointer, of object: UnsafeRawBufferPointer)
         -> UnsafeRawBufferPointer?
     {
         guard isObject(object) else { return nil }
@@ -164,7 +172,7 @@ package enum CanonicalJSON {
     /// Returns the index of the first occurrence of these bytes.
     ///
     /// - Parameter anchor: the index of the byte that is rarest in texts.
-    static func firstIndex(of bytes: [UInt8], anchor: Int, in text: UnsafeRawBufferPointer) -> Int? {
+    package static func firstIndex(of bytes: [UInt8], anchor: Int, in text: UnsafeRawBufferPointer) -> Int? {
         guard let base = text.baseAddress else { return nil }
         var at = anchor
         while at < text.count, let found = memchr(base + at, Int32(bytes[anchor]), text.count - at) {
@@ -192,18 +200,29 @@ package enum CanonicalJSON {
 
     static let null = Array("null".utf8)
 
-    static func isNull(_ value: UnsafeRawBufferPointer) -> Bool { value[0] == UInt8(ascii: "n") }
-    static func isObject(_ value: UnsafeRawBufferPointer) -> Bool { value[0] == UInt8(ascii: "{") }
+    @inlinable package static func isNull(_ value: UnsafeRawBufferPointer) -> Bool { value[0] == UInt8(ascii: "n") }
+    @inlinable package static func isObject(_ value: UnsafeRawBufferPointer) -> Bool { value[0] == UInt8(ascii: "{") }
 
     // MARK: Writing
 
-    /// Reads any JSON value and appends its canonical text. Throws `EnvelopeError` or `ValueError`: also for a duplicate member
-    /// name, and for a number outside the range of `Double`.
-    package static func append(_ json: inout JSONCursor, depth: Int, to text: inout ByteBuffer) throws {
+    /// The treatment of what a canonical text cannot have.
+    package enum Reading {
+        /// A number becomes an `Int64` or the nearest `Double`. One outside their range is an error, as a duplicate member name is.
+        case rounded
+        /// As `rounded`, but a number that neither of them equals stays as it is written.
+        case exact
+        /// All numbers stay as they are written. The last of several members with the same name is used.
+        case written
+    }
+
+    /// Reads any JSON value and appends its canonical text, but see `Reading`. Throws `EnvelopeError` or `ValueError`.
+    package static func append(
+        _ json: inout JSONCursor, depth: Int, _ reading: Reading = .rounded, to text: inout ByteBuffer
+    ) throws {
         let start = text.count
         var isSorted = true
-        try append(&json, depth: depth, to: &text, isSorted: &isSorted)
-        if !isSorted { try sortMembers(of: &text, from: start) }
+        try append(&json, depth: depth, reading, to: &text, isSorted: &isSorted)
+        if !isSorted { try sortMembers(of: &text, from: start, reading) }
     }
 
     /// Appends the text of a value whose outer objects keep the order and the duplicates of their members. Sorting them would cost
@@ -237,10 +256,10 @@ package enum CanonicalJSON {
 
     /// - Parameter isSorted: set to false when the members of an object are not in the order of their names.
     private static func append(
-        _ json: inout JSONCursor, depth: Int, to text: inout ByteBuffer, isSorted: inout Bool
+        _ json: inout JSONCursor, depth: Int, _ reading: Reading, to text: inout ByteBuffer, isSorted: inout Bool
     ) throws {
         switch json.peek() {
-        case UInt8(ascii: "{"): try appendObject(&json, depth: depth, to: &text, isSorted: &isSorted)
+        case UInt8(ascii: "{"): try appendObject(&json, depth: depth, reading, to: &text, isSorted: &isSorted)
         case UInt8(ascii: "["):
             guard depth < JSONCursor.maximumDepth else { throw json.tooDeep() }
             try json.expect(UInt8(ascii: "["))
@@ -250,17 +269,25 @@ package enum CanonicalJSON {
             while try json.hasElement(&isFirst) {
                 if separates { text.append(UInt8(ascii: ",")) }
                 separates = true
-                try append(&json, depth: depth + 1, to: &text, isSorted: &isSorted)
+                try append(&json, depth: depth + 1, reading, to: &text, isSorted: &isSorted)
             }
             text.append(UInt8(ascii: "]"))
         case UInt8(ascii: "\""): appendString(try json.string(), of: json, to: &text)
         default:
             let bytes = json.bytes(try json.value())
-            if let whole = JSONNumber.int(bytes) {
+            if reading == .written {
+                text.append(bytes)
+            } else if let whole = JSONNumber.int(bytes) {
                 // Not copied, because of "-0".
                 text.append(decimal: Int64(whole))
             } else {
-                try JSONValue.scalar(bytes).write(json: &text)
+                let start = text.count
+                do { try JSONValue.scalar(bytes).write(json: &text) } catch  where reading == .exact {}
+                guard reading == .exact else { return }
+                let written = UnsafeRawBufferPointer(rebasing: text.bytes[start...])
+                guard !written.hasSameBytes(bytes), !JSONNumber.isEqual(written, bytes) else { return }
+                text.truncate(to: start)
+                text.append(bytes)
             }
         }
     }
@@ -284,7 +311,7 @@ package enum CanonicalJSON {
     }
 
     private static func appendObject(
-        _ json: inout JSONCursor, depth: Int, to text: inout ByteBuffer, isSorted: inout Bool
+        _ json: inout JSONCursor, depth: Int, _ reading: Reading, to text: inout ByteBuffer, isSorted: inout Bool
     ) throws {
         guard depth < JSONCursor.maximumDepth else { throw json.tooDeep() }
         try json.expect(UInt8(ascii: "{"))
@@ -304,23 +331,23 @@ package enum CanonicalJSON {
             }
             last = name
             text.append(UInt8(ascii: ":"))
-            try append(&json, depth: depth + 1, to: &text, isSorted: &isSorted)
+            try append(&json, depth: depth + 1, reading, to: &text, isSorted: &isSorted)
         }
         text.append(UInt8(ascii: "}"))
     }
 
     /// Sorts the members of all objects in the value at the end of a text.
-    private static func sortMembers(of text: inout ByteBuffer, from start: Int) throws {
+    private static func sortMembers(of text: inout ByteBuffer, from start: Int, _ reading: Reading) throws {
         let value = Array(text.bytes[start...])
         text.truncate(to: start)
         try value.withUnsafeBytes { value in
-            try appendSorted(value, at: 0, JSONOutline(value), container: 0, to: &text)
+            try appendSorted(value, at: 0, JSONOutline(value), container: 0, reading, to: &text)
         }
     }
 
     /// - Parameter container: the number of the next container at or behind the value.
     private static func appendSorted(
-        _ text: UnsafeRawBufferPointer, at start: Int, _ outline: JSONOutline, container: Int,
+        _ text: UnsafeRawBufferPointer, at start: Int, _ outline: JSONOutline, container: Int, _ reading: Reading,
         to sorted: inout ByteBuffer
     ) throws {
         let isObject = text[start] == UInt8(ascii: "{")
@@ -337,19 +364,26 @@ package enum CanonicalJSON {
             parts.append((UnsafeRawBufferPointer(rebasing: text[name]), value, next))
             (at, next) = outline.end(ofValueAt: value, text, container: next)
         }
-        if isObject { parts.sort { compareNames($0.name, $1.name) < 0 } }
+        if isObject {
+            parts.sort {
+                let order = compareNames($0.name, $1.name)
+                return order < 0 || order == 0 && $0.value < $1.value
+            }
+        }
         sorted.append(text[start])
+        let first = sorted.count
         for (index, part) in parts.enumerated() {
-            if index > 0 { sorted.append(UInt8(ascii: ",")) }
+            if isObject, index + 1 < parts.count, parts[index + 1].name.hasSameBytes(part.name) {
+                if reading == .written { continue }
+                throw ValueError("duplicate member '\(string(part.name).prefix(bytes: 64))'")
+            }
+            if sorted.count > first { sorted.append(UInt8(ascii: ",")) }
             if isObject {
-                guard index == 0 || !parts[index - 1].name.hasSameBytes(part.name) else {
-                    throw ValueError("duplicate member '\(string(part.name).prefix(bytes: 64))'")
-                }
                 sorted.append(UInt8(ascii: "\""))
                 sorted.append(part.name)
                 sorted.append("\":" as StaticString)
             }
-            try appendSorted(text, at: part.value, outline, container: part.container, to: &sorted)
+            try appendSorted(text, at: part.value, outline, container: part.container, reading, to: &sorted)
         }
         sorted.append(isObject ? UInt8(ascii: "}") : UInt8(ascii: "]"))
     }

@@ -5,7 +5,6 @@ internal import Bytes
     internal import Glibc
 #endif
 internal import Platform
-internal import TrebuchetWire
 
 // trebuchet: TypeScript = { [name: string]: unknown }
 /// The members of a JSON object, with unique names. Names are compared by their bytes: composed and decomposed `é` are
@@ -15,7 +14,7 @@ internal import TrebuchetWire
 /// others, and equal objects have equal texts. Reading a member decodes it; setting one copies the text.
 public struct JSONObject: Sendable {
     /// The header, the index and the text; see ``JSONObjectParts``. The fields of a document share its buffer.
-    @usableFromInline let buffer: [UInt8]
+    @usableFromInline package let buffer: [UInt8]
 
     private static let empty = Array("{}".utf8).withUnsafeBytes { JSONObject(canonical: $0) }
 
@@ -23,15 +22,15 @@ public struct JSONObject: Sendable {
     public init() { self = Self.empty }
 
     /// Creates an object from its canonical text.
-    init(canonical text: UnsafeRawBufferPointer) {
+    package init(canonical text: UnsafeRawBufferPointer) {
         var index = JSONObjectIndex()
         index.scan(text)
         self.init(text, index)
     }
 
-    init(_ text: UnsafeRawBufferPointer, _ index: JSONObjectIndex) { buffer = index.buffer(text) }
+    package init(_ text: UnsafeRawBufferPointer, _ index: JSONObjectIndex) { buffer = index.buffer(text) }
 
-    init(buffer: [UInt8]) { self.buffer = buffer }
+    @inlinable package init(buffer: [UInt8]) { self.buffer = buffer }
 
     /// Calls `body` with the members as text, which is valid during the call.
     @inlinable
@@ -69,12 +68,14 @@ public struct JSONObject: Sendable {
     }
 
     /// True when a number may be equal to one with another text.
-    var hasWideNumbers: Bool { withParts { $0.hasWideNumbers } }
+    @inlinable package var hasWideNumbers: Bool { withParts { $0.hasWideNumbers } }
 
     /// The number of bytes of the JSON text.
-    package var byteCount: Int { withParts { $0.text.count } }
+    @inlinable package var byteCount: Int { withParts { $0.text.count } }
 
     /// The member with this name, or nil when there is none. Setting nil removes the member; a member that is null is present.
+    ///
+    /// To change all of them, `mutateEach` copies it once.
     public subscript(name: String) -> JSONValue? {
         get { withText(of: name) { $0.map { JSONValue(canonical: $0) } } }
         set {
@@ -97,6 +98,15 @@ public struct JSONObject: Sendable {
                 return changed.finish()
             }
         }
+    }
+
+    /// Changes the value of each member, in the order of their names.
+    ///
+    /// - Throws: the error of `change`; members before it are changed then.
+    public mutating func mutateEach(_ change: (inout JSONValue) throws -> Void) rethrows {
+        var members = sorted
+        defer { self = JSONObject(members.lazy.map { (key: $0.name, value: $0.value) }) }
+        for index in members.indices { try change(&members[index].value) }
     }
 
     /// The members, sorted by the bytes of their names.
@@ -193,13 +203,14 @@ extension JSONObject: Codable {
 }
 
 extension UnsafeRawBufferPointer {
+    @inline(__always)
     package func hasSameBytes(_ other: UnsafeRawBufferPointer) -> Bool {
         guard count == other.count else { return false }
         guard let one = baseAddress, let other = other.baseAddress else { return true }
         return one == other || memcmp(one, other, count) == 0
     }
 
-    func isText(_ text: StaticString) -> Bool {
+    package func isText(_ text: StaticString) -> Bool {
         hasSameBytes(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 }

@@ -4,11 +4,10 @@ internal import Bytes
 #else
     internal import Glibc
 #endif
-internal import TrebuchetWire
 
 /// Checks in one pass, without a copy, whether a text is the canonical JSON that this module writes. A method returns false or nil
 /// for any other text, which a `JSONCursor` then reads or refuses with an error. So the text may come from anywhere.
-struct CanonicalReader {
+package struct CanonicalReader {
     private let text: UnsafeRawBufferPointer
     private var at = 0
     /// Reads strings.
@@ -22,12 +21,12 @@ struct CanonicalReader {
     /// Deeper values have been refused.
     private static let maximumDepth = JSONValue.maximumDepth
 
-    init(_ text: UnsafeRawBufferPointer) {
+    package init(_ text: UnsafeRawBufferPointer) {
         self.text = text
         cursor = JSONCursor(text)
     }
 
-    var isAtEnd: Bool { at == text.count }
+    package var isAtEnd: Bool { at == text.count }
 
     @inline(__always)
     mutating func consume(_ byte: UInt8) -> Bool {
@@ -36,8 +35,7 @@ struct CanonicalReader {
         return true
     }
 
-    @inline(__always)
-    mutating func consume(_ literal: StaticString) -> Bool {
+    package mutating func consume(_ literal: StaticString) -> Bool {
         let count = literal.utf8CodeUnitCount
         guard count <= text.count - at, memcmp(text.baseAddress.unsafelyUnwrapped + at, literal.utf8Start, count) == 0
         else { return false }
@@ -46,20 +44,20 @@ struct CanonicalReader {
     }
 
     /// Reads an integer of few digits.
-    mutating func integer() -> Int? {
+    package mutating func integer() -> Int? {
         let start = at
         guard wholeNumber() else { return nil }
         return JSONNumber.int(UnsafeRawBufferPointer(rebasing: text[start..<at]))
     }
 
     /// Reads a string without escapes; returns its bytes between the quotes.
-    mutating func plainString() -> UnsafeRawBufferPointer? {
+    package mutating func plainString() -> UnsafeRawBufferPointer? {
         guard let range = string(), !range.isEscaped else { return nil }
         return UnsafeRawBufferPointer(rebasing: text[range.inside])
     }
 
     /// Reads an object without members that are null, and its index; returns its text.
-    mutating func object(_ index: inout JSONObjectIndex) -> UnsafeRawBufferPointer? {
+    package mutating func object(_ index: inout JSONObjectIndex) -> UnsafeRawBufferPointer? {
         let start = at
         (deepest, hasWideNumbers) = (0, false)
         index.positions.removeAll(keepingCapacity: true)

@@ -1,5 +1,4 @@
 package import Bytes
-package import TrebuchetWire
 
 /// The JSON text of a value: parsed in one pass, and written in the canonical form.
 extension JSONValue: DirectJSON {
@@ -38,12 +37,26 @@ extension JSONValue: DirectJSON {
         default:
             var scan = CanonicalJSON.Scan()
             let end = scan.end(ofValueAt: 0, text)
-            return ((try? scalar(UnsafeRawBufferPointer(rebasing: text[..<end]))) ?? .null, end)
+            return (written(UnsafeRawBufferPointer(rebasing: text[..<end])), end)
         }
     }
 
-    /// Parses a number, `true`, `false` or `null`.
-    static func scalar(_ bytes: UnsafeRawBufferPointer) throws -> JSONValue {
+    /// Returns a number, `true`, `false` or `null` that is written as the text.
+    private static func written(_ bytes: UnsafeRawBufferPointer) -> JSONValue {
+        if let short = JSONNumber.int(bytes), short != 0 || bytes.count == 1 { return .integer(Int64(short)) }
+        guard let first = bytes.first, first < UInt8(ascii: ":") else { return (try? scalar(bytes)) ?? .null }
+        // The shortest text of a double with up to 15 digits is these digits; smaller numbers have an exponent.
+        if bytes.last != UInt8(ascii: "0"), let short = JSONNumber.shortDouble(bytes), short.magnitude >= 1e-4 {
+            return .number(short)
+        }
+        let text = String(decoding: bytes, as: UTF8.self)
+        if let whole = Int64(text), String(whole) == text { return .integer(whole) }
+        if let number = Double(text), Self.text(number) == text { return .number(number) }
+        return .exact(Number(checked: text))
+    }
+
+    /// Parses a number, `true`, `false` or `null`; rounds a number to an `Int64` or a `Double`.
+    package static func scalar(_ bytes: UnsafeRawBufferPointer) throws -> JSONValue {
         switch bytes.first {
         case UInt8(ascii: "n"): return .null
         case UInt8(ascii: "t"): return .bool(true)
@@ -68,6 +81,7 @@ extension JSONValue: DirectJSON {
         case .bool(false): json.append("false" as StaticString)
         case .integer(let integer): json.append(decimal: integer)
         case .number(let number): json.append(utf8: Self.text(number))
+        case .exact(let number): json.append(utf8: number.text)
         case .string(let text): JSONString.append(text, to: &json)
         case .array(let elements):
             json.append(UInt8(ascii: "["))
@@ -89,6 +103,29 @@ extension JSONValue: DirectJSON {
         return String(whole)
     }
 
+    /// Parses text. The numbers stay as they are written; the last of several members with the same name is used.
+    ///
+    /// - Throws: an error with the position if the text is not valid JSON or its values are nested deeper than 64.
+    public init(text: String) throws {
+        var text = text
+        self = try text.withUTF8 { try Self(UnsafeRawBufferPointer($0), .written) }
+    }
+
+    /// The text, without white space, with the members of objects in the order of the bytes of their names.
+    public var text: String { String(decoding: json, as: UTF8.self) }
+
+    package init(_ text: UnsafeRawBufferPointer, _ reading: CanonicalJSON.Reading) throws {
+        var cursor = JSONCursor(text)
+        var canonical = ByteBuffer()
+        do {
+            try CanonicalJSON.append(&cursor, depth: 0, reading, to: &canonical)
+            try cursor.expectEnd()
+        } catch let error as EnvelopeError {
+            throw ValueError("not valid JSON: \(error.message)")
+        }
+        self.init(canonical: canonical.bytes)
+    }
+
     package var json: [UInt8] {
         var buffer = ByteBuffer()
         write(json: &buffer)
@@ -102,6 +139,7 @@ extension JSONValue: DirectJSON {
         case .bool(false): 5
         case .integer(let integer): integer.digitCount
         case .number(let number): Self.text(number).utf8.count
+        case .exact(let number): number.text.utf8.count
         case .string(let text): JSONString.byteCount(text)
         case .array(let elements): elements.reduce(2 + max(0, elements.count - 1)) { $0 + $1.byteCount }
         case .object(let members): members.byteCount
@@ -109,7 +147,7 @@ extension JSONValue: DirectJSON {
     }
 
     /// The maximum nesting depth of arrays and objects; 0 for a scalar.
-    var depth: Int {
+    package var depth: Int {
         switch self {
         case .array(let elements): 1 + (elements.lazy.map(\.depth).max() ?? 0)
         case .object(let members): members.depth
@@ -119,14 +157,14 @@ extension JSONValue: DirectJSON {
 
     /// The maximum nesting depth of persisted values. Clients receive them inside other values, in messages of at most 64
     /// levels.
-    static let maximumDepth = 48
+    package static let maximumDepth = 48
 }
 
 extension Int64 {
     private static let powers = (0..<20).map { (0..<$0).reduce(1 as UInt64) { power, _ in power * 10 } }
 
     /// The number of characters of the decimal text.
-    var digitCount: Int {
+    package var digitCount: Int {
         // 1233 / 4096 is slightly more than the decimal logarithm of 2.
         let digits = ((UInt64.bitWidth - magnitude.leadingZeroBitCount) * 1_233) >> 12
         return Swift.max(1, digits + (magnitude >= Self.powers[digits] ? 1 : 0)) + (self < 0 ? 1 : 0)
@@ -144,7 +182,7 @@ extension JSONObject: DirectJSON {
     package func write(json: inout ByteBuffer) { withText { json.append($0) } }
 
     /// The maximum nesting depth of arrays and objects, itself included.
-    var depth: Int {
+    package var depth: Int {
         withText { text in
             var scan = CanonicalJSON.Scan()
             _ = scan.end(ofValueAt: 0, text)

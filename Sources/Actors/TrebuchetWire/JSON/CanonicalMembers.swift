@@ -1,16 +1,17 @@
 /// The members of an object in a canonical text, in their order. A nested object is read with another cursor, so that each byte
 /// of a text is read once however deep its objects nest.
-struct CanonicalMembers {
-    private let text: UnsafeRawBufferPointer
+@usableFromInline
+package struct CanonicalMembers {
+    @usableFromInline let text: UnsafeRawBufferPointer
     /// The index of the current member's first quote, or of the closing brace.
-    private(set) var start: Int
+    package private(set) var start: Int
     /// The current name as it is in the text, without quotes; nil behind the last member.
-    private(set) var name: UnsafeRawBufferPointer?
+    package private(set) var name: UnsafeRawBufferPointer?
     /// The index of the current value.
-    private(set) var value = 0
+    @usableFromInline package private(set) var value = 0
 
     /// - Parameter object: the index of an opening brace.
-    init(_ text: UnsafeRawBufferPointer, of object: Int) {
+    package init(_ text: UnsafeRawBufferPointer, of object: Int) {
         self.text = text
         start = object + 1
         readName()
@@ -27,13 +28,13 @@ struct CanonicalMembers {
     /// Continues with the next member.
     ///
     /// - Parameter end: the index behind the current value.
-    mutating func advance(behind end: Int) {
+    package mutating func advance(behind end: Int) {
         start = end
         readName()
     }
 
     /// Returns the index behind the current value.
-    func valueEnd() -> Int {
+    package func valueEnd() -> Int {
         var scan = CanonicalJSON.Scan()
         return scan.end(ofValueAt: value, text)
     }
@@ -44,11 +45,13 @@ struct CanonicalMembers {
         return start + 1
     }
 
-    var isObject: Bool { text[value] == UInt8(ascii: "{") }
-    var isNull: Bool { text[value] == UInt8(ascii: "n") }
+    @inlinable package var isObject: Bool { text[value] == UInt8(ascii: "{") }
+    @inlinable package var isNull: Bool { text[value] == UInt8(ascii: "n") }
 
     /// The current member as text, with its name.
     func member(to end: Int) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: text[start..<end]) }
 
-    func value(to end: Int) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: text[value..<end]) }
+    @inlinable package func value(to end: Int) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: text[value..<end])
+    }
 }

@@ -19,10 +19,10 @@ extension JSONValue {
 
 extension JSONObject {
     /// Returns this object with the patch applied.
-    func merging(_ patch: JSONObject) -> JSONObject { changed(by: patch, mergesMembers: true) }
+    package func merging(_ patch: JSONObject) -> JSONObject { changed(by: patch, mergesMembers: true) }
 
     /// Returns this object with members replaced, and without those that are null in `changes`.
-    func setting(_ changes: JSONObject) -> JSONObject { changed(by: changes, mergesMembers: false) }
+    package func setting(_ changes: JSONObject) -> JSONObject { changed(by: changes, mergesMembers: false) }
 
     private func changed(by changes: JSONObject, mergesMembers: Bool) -> JSONObject {
         withParts { own in
@@ -85,7 +85,7 @@ extension JSONObject {
 
     /// Calls `body` with the differences to another object, in the order of their paths; objects on both sides are compared
     /// member by member. Each byte is read once, whatever the depth. Ends when `body` returns false, and returns false then.
-    func eachDifference(to other: JSONObject, _ body: CanonicalJSON.DifferenceHandler) -> Bool {
+    package func eachDifference(to other: JSONObject, _ body: CanonicalJSON.DifferenceHandler) -> Bool {
         var path: [UnsafeRawBufferPointer] = []
         return eachDifferentMember(to: other) { name, old, new in
             path.append(name)
@@ -102,7 +102,7 @@ extension JSONObject {
     /// - Parameters:
     ///   - value: a canonical text; nil for removal.
     ///   - path: not empty.
-    func setting(_ value: UnsafeRawBufferPointer?, at path: ArraySlice<String>) -> JSONObject? {
+    package func setting(_ value: UnsafeRawBufferPointer?, at path: ArraySlice<String>) -> JSONObject? {
         let names = path.map { name in JSONObjectParts.withCanonical(name) { Array($0) } }
         return names[0].withUnsafeBytes { name in
             withParts { own in
@@ -160,7 +160,7 @@ extension JSONObject {
     }
 
     /// The object without members that are null.
-    var withoutNulls: JSONObject {
+    package var withoutNulls: JSONObject {
         withParts { parts in
             guard (0..<parts.count).contains(where: { CanonicalJSON.isNull(parts.value($0)) }) else {
                 return self

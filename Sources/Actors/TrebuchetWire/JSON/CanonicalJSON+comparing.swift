@@ -1,9 +1,7 @@
-internal import TrebuchetWire
-
 /// Comparison of canonical texts in one pass, without decoding them.
 extension CanonicalJSON {
     /// Returns the index of the first byte in which two texts differ, or the length of the shorter one.
-    static func firstDifference(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Int {
+    package static func firstDifference(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Int {
         let both = min(one.count, other.count)
         var at = 0
         while at &+ 8 <= both,

@@ -6,7 +6,7 @@ internal import Bytes
 #endif
 
 extension JSONObject {
-    enum LinkResult {
+    package enum LinkResult {
         case changed(JSONObject)
         case unchanged
         case notAnArray
@@ -14,7 +14,7 @@ extension JSONObject {
 
     /// Returns the object with a value added to the array in a member unless it is there, or removed from it. Other elements stay, as
     /// text. A missing member is an empty array.
-    func settingLink(_ isLinked: Bool, _ value: JSONValue, in name: String) -> LinkResult {
+    package func settingLink(_ isLinked: Bool, _ value: JSONValue, in name: String) -> LinkResult {
         JSONObjectParts.withCanonical(name) { name in
             value.json.withUnsafeBytes { value in withParts { $0.settingLink(isLinked, value, in: name) } }
         }

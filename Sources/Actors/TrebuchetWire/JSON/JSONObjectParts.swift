@@ -4,7 +4,6 @@ internal import Bytes
 #else
     internal import Glibc
 #endif
-internal import TrebuchetWire
 
 /// The buffer of an object: a header of 8 bytes, the index, the canonical text, and the trailer of a document (`DocumentBuffer`).
 ///
@@ -12,22 +11,26 @@ internal import TrebuchetWire
 /// in the order of their names: the first byte of the name and of the value.
 @usableFromInline
 package struct JSONObjectParts {
-    static let headerCount = 8
+    // Computed, so that other modules have them as constants.
+    @inlinable static var headerCount: Int { 8 }
     /// The flags of the header.
-    static let (wideNumbers, longIndex, trailer): (UInt8, UInt8, UInt8) = (1, 2, 4)
+    @inlinable static var wideNumbers: UInt8 { 1 }
+    @inlinable static var longIndex: UInt8 { 2 }
+    @inlinable package static var trailer: UInt8 { 4 }
     /// The position of the flags, and of those of a trailer.
-    static let (flagsPlace, trailerFlagsPlace) = (5, 6)
+    @inlinable package static var flagsPlace: Int { 5 }
+    @inlinable package static var trailerFlagsPlace: Int { 6 }
 
-    let count: Int
+    @usableFromInline let count: Int
     /// At least the nesting depth of arrays and objects.
-    let depth: Int
+    @usableFromInline let depth: Int
     /// True when a number may be equal to one with another text: a whole number of 2^53 or more that is not written as one.
-    let hasWideNumbers: Bool
+    @usableFromInline let hasWideNumbers: Bool
     @usableFromInline let text: UnsafeRawBufferPointer
-    private let index: UnsafeRawPointer
-    private let isLong: Bool
+    @usableFromInline let index: UnsafeRawPointer
+    @usableFromInline let isLong: Bool
 
-    @usableFromInline
+    @inlinable
     init(_ buffer: UnsafeRawBufferPointer) {
         let base = buffer.baseAddress.unsafelyUnwrapped
         count = Int(base.loadUnaligned(as: UInt32.self))
@@ -42,13 +45,13 @@ package struct JSONObjectParts {
     }
 
     /// Returns the number of bytes of the trailer of a buffer that has one: its last four bytes.
-    @inline(__always)
-    static func trailerCount(_ buffer: UnsafeRawBufferPointer) -> Int {
+    @inlinable @inline(__always)
+    package static func trailerCount(_ buffer: UnsafeRawBufferPointer) -> Int {
         Int(buffer.loadUnaligned(fromByteOffset: buffer.count - 4, as: UInt32.self))
     }
 
     /// Returns the index behind the text in the buffer of these parts.
-    func textEnd(in buffer: UnsafeRawBufferPointer) -> Int {
+    package func textEnd(in buffer: UnsafeRawBufferPointer) -> Int {
         text.baseAddress.unsafelyUnwrapped + text.count - buffer.baseAddress.unsafelyUnwrapped
     }
 
@@ -96,7 +99,7 @@ package struct JSONObjectParts {
 
     /// Calls `body` with a name as it is in a canonical text.
     @inlinable
-    static func withCanonical<Result>(
+    package static func withCanonical<Result>(
         _ name: String, _ body: (UnsafeRawBufferPointer) throws -> Result
     ) rethrows -> Result {
         let plain = try name.utf8.withContiguousStorageIfAvailable { bytes -> Result? in
@@ -127,7 +130,7 @@ package struct JSONObjectIndex {
 
     /// Adds all members of an object at the beginning of a canonical text; returns the index behind it.
     @discardableResult
-    mutating func scan(_ text: UnsafeRawBufferPointer) -> Int {
+    package mutating func scan(_ text: UnsafeRawBufferPointer) -> Int {
         var at = 1
         while text[at] != UInt8(ascii: "}") {
             if text[at] == UInt8(ascii: ",") { at += 1 }
@@ -151,12 +154,12 @@ package struct JSONObjectIndex {
     }
 
     /// The number of bytes of the buffer without a trailer.
-    func byteCount(_ text: UnsafeRawBufferPointer) -> Int {
+    package func byteCount(_ text: UnsafeRawBufferPointer) -> Int {
         JSONObjectParts.headerCount + positions.count * (text.count > 0xFFFF ? 4 : 2) + text.count
     }
 
     /// Writes header, index and text; `target` has `byteCount(text)` bytes or more.
-    func write(_ text: UnsafeRawBufferPointer, to target: UnsafeMutableRawBufferPointer) {
+    package func write(_ text: UnsafeRawBufferPointer, to target: UnsafeMutableRawBufferPointer) {
         let isLong = text.count > 0xFFFF
         let base = target.baseAddress.unsafelyUnwrapped
         let flags = (hasWideNumbers ? JSONObjectParts.wideNumbers : 0) | (isLong ? JSONObjectParts.longIndex : 0)

@@ -66,7 +66,7 @@ extension CanonicalJSON {
 
     /// Receives the value at a path of names that one object has not, has in addition, or has with another value. Returns false
     /// to end the comparison.
-    typealias DifferenceHandler = (
+    package typealias DifferenceHandler = (
         _ path: [UnsafeRawBufferPointer], _ old: UnsafeRawBufferPointer?, _ new: UnsafeRawBufferPointer?
     ) -> Bool
 
