@@ -12,7 +12,7 @@ final class ForeignClient: Sendable {
         let type: String
         let payload: JSONObject
 
-        var callID: String? { try? payload["callID"]?.text }
+        var callID: String? { payload["callID"]?.string }
         /// The result of a response.
         var result: JSONValue? { payload["result"] }
         /// The approximate size in bytes.

@@ -96,7 +96,7 @@ struct NodeTLSTests {
 
     @Test("an accepted connection makes at most four steps of a handshake in a turn")
     func fewHandshakesInATurn() async throws {
-        let reactor = try Reactor()
+        let reactor = try Reactor(name: "handshakes")
         for _ in 0..<2 {
             let counts = await withCheckedContinuation { continuation in
                 reactor.execute { continuation.resume(returning: (0..<100).count { _ in reactor.mayHandshake() }) }
