@@ -5,7 +5,7 @@ enum DocumentationRules {
         "Deltas", "IdentifiedArrays", "Loading", "QStream", "Relays", "SharedState", "StateMachines", "Transports",
         "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "TrebuchetRedis", "TrebuchetServices",
         "TrebuchetServicesModel", "TrebuchetServicesClient", "TrebuchetStore", "TrebuchetTesting",
-        "TrebuchetURLSession", "TrebuchetWire", "WebSockets",
+        "TrebuchetURLSession", "WebSockets",
     ]
 
     /// Witnesses for protocols of the standard library or of Distributed, which are documented there.

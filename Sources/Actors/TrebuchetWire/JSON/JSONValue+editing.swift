@@ -39,6 +39,8 @@ extension JSONValue {
     /// The elements of an array; nil for another kind of value. Setting them makes this an array; setting nil has no effect.
     public var elements: [JSONValue]? {
         get { if case .array(let elements) = self { elements } else { nil } }
+        set { if let newValue { self = .array(newValue) } }
+        // In place, so that `append` does not copy the array.
         _modify {
             var elements = elements
             if elements != nil { self = .array([]) }

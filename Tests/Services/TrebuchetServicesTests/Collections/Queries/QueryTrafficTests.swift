@@ -15,7 +15,7 @@ import Trebuchet
             Issue.record("no ticket")
             return
         }
-        peer.invoke("observe", try #require(try ticket["view"]?.text), "observeResult", "[]")
+        peer.invoke("observe", try #require(ticket["view"]?.string), "observeResult", "[]")
         var first: ForeignClient.Message?
         while first?.type != "streamData" { first = await peer.next() }
     }
