@@ -157,7 +157,7 @@ import TrebuchetTesting
             try shown.write(to: file)
             return file.path
         }
-        let script = Self.root.appending(path: "../../Web/test/copied.mjs").path
+        let script = packageRoot.appending(path: "Web/test/copied.mjs").path
         let written = try await ChildProcess("/usr/bin/env", ["node", script] + files, error: .captured).finish()
         try #require(written.status == 0, "\(written)")
         let file = Self.root.appending(path: example.file)
