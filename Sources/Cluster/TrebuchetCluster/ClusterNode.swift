@@ -10,7 +10,8 @@ public struct ClusterNode: Hashable, Sendable, CustomStringConvertible {
     public init(name: String) throws(ClusterEngineError) {
         guard Self.isName(name) else {
             throw ClusterEngineError(
-                .invalid, "a node name must have 1 to 64 letters, digits, dots, hyphens and underscores")
+                .invalid,
+                "a node name must have 1 to 64 letters, digits, hyphens and underscores; dots may separate parts of it")
         }
         self.name = name
         var random = SystemRandomNumberGenerator()

@@ -123,7 +123,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     /// Indicates whether the TLS session was resumed.
     package var isResumed: Bool { tls?.isResumed ?? false }
 
-    /// Whether the handshake is complete; true without TLS.
+    /// True when the handshake is complete, and without TLS.
     package var isEstablished: Bool { tls?.isEstablished ?? true }
 
     /// The name of the peer's certificate that was verified; nil if none was required.

@@ -9,7 +9,7 @@ struct MessageAssembler: ~Copyable {
     /// frame and sends nothing.
     private static let largestReservation = 64 << 10
 
-    var maximumBytes: Int
+    let maximumBytes: Int
     private let maximumFragments: Int
     private var buffer = ByteBuffer()
     private var fragments = 0

@@ -58,12 +58,6 @@ package struct MessageReader: ~Copyable {
         self.init(role: role, limits: limits, compression: nil)
     }
 
-    /// Sets the maximum size of messages and frames, from the next frame on.
-    mutating func setMaximumSize(_ bytes: Int) {
-        decoder.maximumPayload = bytes
-        assembler.maximumBytes = bytes
-    }
-
     /// The memory of the incomplete message in bytes.
     var bufferedBytes: Int { assembler.bufferedBytes }
 

@@ -59,7 +59,7 @@ final class ServerUpgrade: ByteChannelDelegate {
         timer?.cancel()
         timer = channel.reactor.schedule(after: configuration.limits.handshakeTimeout, for: self) { upgrade in
             upgrade.isTimedOut = true
-            // Nothing can be sent before the TLS handshake is complete.
+            // A response requires a complete TLS handshake.
             guard upgrade.channel.isEstablished else { return upgrade.cancel() }
             upgrade.answer(HTTPResponse(status: 408, text: "the handshake took too long"))
         }

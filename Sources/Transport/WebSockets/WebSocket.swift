@@ -156,9 +156,6 @@ public final class WebSocket: @unchecked Sendable {
         hot.pointee.reader.next(&bytes)
     }
 
-    /// Sets the maximum size of messages and their frames, from the next frame on. Only on the connection's reactor.
-    package func setMaximumMessageSize(_ bytes: Int) { hot.pointee.reader.setMaximumSize(bytes) }
-
     /// Whether messages may be compressed in both directions.
     public var isCompressionNegotiated: Bool { compression != nil }
     package var isResumed: Bool { channel.isResumed }

@@ -9,7 +9,7 @@ public struct WebSocketUpgrade: Sendable {
     public let subprotocol: String?
     /// The address of the client; behind a trusted proxy the address that the proxy names. Nil if the system no longer knows it.
     public let remoteAddress: SocketAddress?
-    /// Whether the connection uses TLS.
+    /// A Boolean value that indicates whether the connection uses TLS.
     public let isSecure: Bool
     /// The subject of the client's certificate, as `CN=ada, O=Example`, verified against the server's authorities; nil without
     /// one.

@@ -23,7 +23,7 @@ struct StoredStateDecoder {
         guard stored.version <= version.number else {
             throw StoredStateDecodingError(
                 "schema version \(stored.version) is newer than this program's version \(version.number): run the program "
-                    + "that wrote it or a newer one")
+                    + "version that wrote the state, or a newer version")
         }
         return try decode(try migrated(stored), stored, initial)
     }

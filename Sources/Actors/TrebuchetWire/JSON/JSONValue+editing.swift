@@ -3,7 +3,7 @@ extension JSONValue {
     /// The member with this name; nil if there is none, or if this is not an object.
     ///
     /// Setting nil removes it; setting `.null` does not. Setting a member of another kind of value has no effect: make it an
-    /// object first, with `= [:]`.
+    /// object first, with `= [:]`. Each set copies the text of the object: for many members, use `mutateEach`.
     public subscript(name: String) -> JSONValue? {
         get { members?[name] }
         set { members?[name] = newValue }

@@ -4,7 +4,8 @@ package import Transports
 internal import TrebuchetWire
 package import WebSockets
 
-/// The access control of endpoints for operators, such as the admin endpoint: permitted origins and host names, the token, and security headers
+/// The access control of endpoints for operators, such as the admin endpoint: permitted origins and host names, the token, and
+/// security headers
 /// of every response.
 package struct AdminRequestGuard: Sendable {
     static let shortestToken = 16
@@ -30,7 +31,7 @@ package struct AdminRequestGuard: Sendable {
     private let name: String
     /// The digest of the token; digests have equal lengths.
     private let digest: [UInt8]?
-    /// Whether requests of same-origin web pages are accepted; otherwise those of all web pages are rejected.
+    /// True to accept requests of same-origin web pages; false rejects those of all web pages.
     private let acceptsSameOriginPages: Bool
     private let refusals: RejectionLog
 

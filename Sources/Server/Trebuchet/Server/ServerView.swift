@@ -86,7 +86,7 @@ package struct ServerView: Sendable {
         package let bufferedBytes: Int
         package let isWritable: Bool
         package let isDraining: Bool
-        /// Whether it forwards a connection of another node.
+        /// True for a connection that another node forwards.
         package let isOfNode: Bool
     }
 
@@ -149,7 +149,7 @@ package struct ServerView: Sendable {
     /// nodes determines.
     package struct SlotOwner: Sendable {
         package let owner: String?
-        /// Whether the node knows the owner, in contrast to a plan.
+        /// True if the node knows the owner; false for a planned one.
         package let isKnown: Bool
         package let first: Int
         package fileprivate(set) var last: Int

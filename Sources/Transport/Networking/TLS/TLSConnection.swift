@@ -82,9 +82,9 @@ final class TLSConnection {
     }
 
     var isEstablished: Bool { SSL_is_init_finished(ssl) == 1 }
-    /// True while a peer that is not authenticated causes work.
+    /// True during the handshake of an accepted connection.
     var isAccepting: Bool { context.isServer && !isEstablished }
-    /// Whether an earlier session was resumed.
+    /// True if an earlier session was resumed.
     var isResumed: Bool { SSL_session_reused(ssl) == 1 }
     var unsentBytes: Int { unsent.count }
 

@@ -3,9 +3,9 @@ internal import Transports
 
 /// Conversion of OpenSSL errors, with their text.
 enum TLSFailure {
-    /// The number of the first reason that stands for an alert of the peer (SSL_AD_REASON_OFFSET), and of those after it
-    /// that concern the certificate of this side (RFC 8446 §6.2).
+    /// OpenSSL adds this offset (SSL_AD_REASON_OFFSET) to the number of an alert that the peer has sent.
     private static let alerts: Int32 = 1000
+    /// The alerts about the certificate of this side (RFC 8446 §6.2).
     private static let rejections: [Int32: String] = [
         42: "the peer rejected the certificate of this side",
         45: "the peer rejected the certificate of this side: it has expired, by the peer's clock",

@@ -13,7 +13,7 @@ package struct FrameDecoder: Sendable {
 
     /// The mask bit of every frame from the peer (0x80 from clients, 0 from servers).
     private let maskBit: UInt8
-    var maximumPayload: Int
+    let maximumPayload: Int
     /// True if compression was negotiated: the first frame of a message may have RSV1.
     private let allowsCompression: Bool
 

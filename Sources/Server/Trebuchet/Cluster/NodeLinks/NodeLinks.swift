@@ -11,7 +11,7 @@ final class NodeLinks: Sendable {
         var isOpen = false
         /// The time before which no further attempt is made.
         var nextTry: UInt64 = 0
-        /// Whether the failure was logged.
+        /// True after the failure was logged.
         var isFailureLogged = false
     }
 

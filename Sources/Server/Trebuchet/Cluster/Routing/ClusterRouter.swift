@@ -130,7 +130,7 @@ final class ClusterRouter: Sendable {
             }, request)
     }
 
-    /// Whether the certificate of the node's links is from a file.
+    /// True if the certificate of the node's links is from a file.
     var hasCertificateFiles: Bool { certificates != nil }
 
     /// Reads the certificate files of the node again, for new links.

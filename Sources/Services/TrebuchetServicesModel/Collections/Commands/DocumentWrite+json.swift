@@ -259,39 +259,40 @@ extension DocumentMutation {
     package static func read(_ text: UnsafeRawBufferPointer) throws(CollectionError) -> (
         number: Int, writes: Result<[DocumentWrite], CollectionError>
     ) {
+        let noNumber = CollectionError.invalidDocument("the number of a mutation must be at least 1")
+        guard CanonicalJSON.isObject(text) else { throw noNumber }
         var number: Int?
         var writes: Result<[DocumentWrite], CollectionError>?
-        var isValid = CanonicalJSON.isObject(text)
-        if isValid {
-            var members = CanonicalMembers(text, of: 0)
-            while let name = members.name {
-                var end: Int?
-                if number == nil, name.isText("number") {
-                    let valueEnd = members.valueEnd()
-                    guard case .integer(let found) = JSONValue(canonical: members.value(to: valueEnd)), found > 0 else {
-                        break
-                    }
-                    (number, end) = (Int(found), valueEnd)
-                } else if writes == nil, name.isText("command") {
-                    writes = Result { () throws(CollectionError) in
-                        let (write, last) = try DocumentWrite.read(text, at: members.value)
-                        end = last
-                        return [write]
-                    }
-                } else if writes == nil, name.isText("commands"), text[members.value] == UInt8(ascii: "[") {
-                    writes = Result { () throws(CollectionError) in
-                        let (list, last) = try commands(text, at: members.value)
-                        end = last
-                        return list
-                    }
-                } else {
-                    isValid = false
+        var hasOthers = false
+        var members = CanonicalMembers(text, of: 0)
+        while let name = members.name {
+            // The index behind the value, unless it is invalid.
+            var end: Int?
+            if number == nil, name.isText("number") {
+                let valueEnd = members.valueEnd()
+                guard case .integer(let found) = JSONValue(canonical: members.value(to: valueEnd)), found > 0 else {
+                    throw noNumber
                 }
-                members.advance(behind: end ?? members.valueEnd())
+                (number, end) = (Int(found), valueEnd)
+            } else if writes == nil, name.isText("command") {
+                writes = Result { () throws(CollectionError) in
+                    let (write, last) = try DocumentWrite.read(text, at: members.value)
+                    end = last
+                    return [write]
+                }
+            } else if writes == nil, name.isText("commands"), text[members.value] == UInt8(ascii: "[") {
+                writes = Result { () throws(CollectionError) in
+                    let (list, last) = try commands(text, at: members.value)
+                    end = last
+                    return list
+                }
+            } else {
+                hasOthers = true
             }
+            members.advance(behind: end ?? members.valueEnd())
         }
-        guard let number else { throw .invalidDocument("the number of a mutation must be at least 1") }
-        guard isValid, let writes else {
+        guard let number else { throw noNumber }
+        guard !hasOthers, let writes else {
             return (
                 number,
                 .failure(
