@@ -52,10 +52,10 @@ class Server:
         return values
 
     def memory(self):
-        """Returns the bytes of the process, and those of sockets in the kernel, of all processes."""
-        page = os.sysconf("SC_PAGE_SIZE")
-        with open(f"/proc/{self.process.pid}/statm") as process, open("/proc/net/sockstat") as sockets:
-            return int(process.read().split()[1]) * page, int(re.search(r"^TCP:.* mem (\d+)", sockets.read(), re.M)[1]) * page
+        """Returns the bytes of the process, and those that its sockets have in the kernel."""
+        with open(f"/proc/{self.process.pid}/statm") as process:
+            resident = int(process.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return resident, socket_bytes(self.port)
 
     def processor_time(self): return processor_time(self.process.pid)
 
@@ -70,6 +70,16 @@ class Server:
         self.log.close()
         if not keeps_folder:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+def socket_bytes(port):
+    """Returns the kernel memory of the sockets with this local port. Without `ss`, that of all TCP sockets of the machine."""
+    try:
+        text = subprocess.run(["ss", "-tanmOH", f"sport = :{port}"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        with open("/proc/net/sockstat") as sockets:
+            return int(re.search(r"^TCP:.* mem (\d+)", sockets.read(), re.M)[1]) * os.sysconf("SC_PAGE_SIZE")
+    # skmem:(r0,rb131072,t0,tb87040,f0,w0,o0,bl0,d0): received, reserved, queued for sending, options, backlog.
+    return sum(int(size) for size in re.findall(r"[(,](?:r|f|w|o|bl)(\d+)", text))
 
 def processor_time(process):
     """Returns the seconds of processor time of a process, or of the whole machine (`None`)."""

@@ -155,23 +155,54 @@ package struct JSONCursor {
         return ByteRange(start, at - start)
     }
 
+    /// Skips and validates an object or an array, with all that is in it.
+    ///
+    /// - Parameter depth: the number of containers that are open then, this one included.
     private mutating func container(depth: Int) throws(EnvelopeError) {
-        guard depth <= Self.maximumDepth else { throw tooDeep() }
-        let isObject = base[at] == 0x7B
-        let close: UInt8 = isObject ? 0x7D : 0x5D
-        at += 1
-        if consume(close) { return }
+        // For each open container, the innermost one in the lowest bit: whether it is an object. `maximumDepth` is 64.
+        var objects: UInt64 = 0
+        var open = 0
         while true {
-            if isObject {
-                _ = try string()
-                try expect(0x3A)
+            // At the bracket of a container.
+            guard depth &+ open <= Self.maximumDepth else { throw tooDeep() }
+            objects = objects << 1 | (base[at] == 0x7B ? 1 : 0)
+            open &+= 1
+            at &+= 1
+            var isValueNext = peek() != Self.bracket(objects)
+            while true {
+                if isValueNext {
+                    if objects & 1 == 1 {
+                        _ = try string()
+                        try expect(0x3A)
+                    }
+                    let first = peek()
+                    if first == 0x22 {
+                        _ = try string()
+                    } else if first == 0x7B || first == 0x5B {
+                        break
+                    } else if first &- 0x30 < 10 || first == 0x2D {
+                        try number()
+                    } else {
+                        try literal(first)
+                    }
+                    isValueNext = false
+                } else {
+                    // Behind the last value of a container.
+                    guard consume(Self.bracket(objects)) else {
+                        throw error("expected ',' or '\(Character(UnicodeScalar(Self.bracket(objects))))'")
+                    }
+                    objects >>= 1
+                    open &-= 1
+                    if open == 0 { return }
+                }
+                isValueNext = consume(0x2C)
             }
-            _ = try value(depth: depth)
-            if consume(0x2C) { continue }
-            guard consume(close) else { throw error("expected ',' or '\(Character(UnicodeScalar(close)))'") }
-            return
         }
     }
+
+    /// The closing bracket of the innermost container.
+    @inline(__always)
+    private static func bracket(_ objects: UInt64) -> UInt8 { objects & 1 == 1 ? 0x7D : 0x5D }
 
     @inline(__always)
     private mutating func digits() -> Int {

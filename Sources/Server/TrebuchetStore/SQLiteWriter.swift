@@ -10,6 +10,8 @@ final class SQLiteWriter: @unchecked Sendable {
     /// The numbers of writes and bytes in a transaction beyond which the next request starts another one.
     private static let groupWrites = 10_000
     private static let groupBytes = 2 << 20
+    /// The same for large requests. A small one waits for one such transaction.
+    private static let groupBytesOfLarge = 512 << 10
     /// The size in bytes above which a request gives way to smaller ones.
     private static let largeRequest = 64 << 10
 
@@ -84,9 +86,9 @@ final class SQLiteWriter: @unchecked Sendable {
                 small.append(request)
             }
         }
-        while !small.isEmpty { write(Self.takeGroup(&small)[...]) }
+        while !small.isEmpty { write(Self.takeGroup(&small, upTo: Self.groupBytes)[...]) }
         guard !large.isEmpty else { return false }
-        let group = Self.takeGroup(&large)
+        let group = Self.takeGroup(&large, upTo: Self.groupBytesOfLarge)
         for request in group {
             for write in request.writes {
                 let count = keysOfLarge[write.key, default: 1] - 1
@@ -103,7 +105,7 @@ final class SQLiteWriter: @unchecked Sendable {
     }
 
     /// Removes the requests of the next transaction.
-    private static func takeGroup(_ requests: inout WorkQueue<WriteRequest>) -> [WriteRequest] {
+    private static func takeGroup(_ requests: inout WorkQueue<WriteRequest>, upTo limit: Int) -> [WriteRequest] {
         var group: [WriteRequest] = []
         var (writes, bytes) = (0, 0)
         repeat {
@@ -111,7 +113,7 @@ final class SQLiteWriter: @unchecked Sendable {
             writes += request.writes.count
             bytes += request.byteCount
             group.append(request)
-        } while !requests.isEmpty && writes < groupWrites && bytes < groupBytes
+        } while !requests.isEmpty && writes < groupWrites && bytes < limit
         return group
     }
 

@@ -43,6 +43,8 @@ package final class OwnedMessage: Sendable {
         envelope = message.envelope.pointee
     }
 
+    package var byteCount: Int { bytes.count }
+
     /// Passes the message to a closure.
     package func withMessage<Result>(_ body: (borrowing Message) throws -> Result) rethrows -> Result {
         try withUnsafePointer(to: envelope) { envelope in

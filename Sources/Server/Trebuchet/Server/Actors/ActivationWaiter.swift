@@ -1,7 +1,10 @@
+internal import Networking
+internal import Transports
+
 /// The calls of one reactor that wait for the activation of one name, in their order of arrival.
 ///
 /// `@unchecked Sendable`: isolated to its reactor.
-final class ActivationQueue: @unchecked Sendable {
+final class ActivationQueue: Resumable, @unchecked Sendable {
     /// The quota scopes of the first caller, in which the activation counts.
     let scopes: QuotaScopes
     fileprivate var waiters: [ActivationWaiter] = []
@@ -9,14 +12,19 @@ final class ActivationQueue: @unchecked Sendable {
     private var next = 0
     /// The number of cancelled waiters from `next` on.
     private var cancelledCount = 0
+    /// What a scheduled resumption executes.
+    private var whenResumed: (() -> Void)?
 
     init(for scopes: QuotaScopes) { self.scopes = scopes }
 
     /// The number of waiters.
     var count: Int { waiters.count - next - cancelledCount }
 
-    func addWaiter(_ resume: @escaping (Result<ActorRecord, any Error>) -> Void) -> ActivationWaiter {
-        let waiter = ActivationWaiter(self, resume)
+    /// - Parameter isLarge: whether the call may take long because of its size. It is resumed in a long step.
+    func addWaiter(
+        isLarge: Bool, _ resume: @escaping (Result<ActorRecord, any Error>) -> Void
+    ) -> ActivationWaiter {
+        let waiter = ActivationWaiter(self, isLarge: isLarge, resume)
         waiters.append(waiter)
         return waiter
     }
@@ -33,28 +41,54 @@ final class ActivationQueue: @unchecked Sendable {
         (next, cancelledCount) = (0, 0)
     }
 
-    /// Resumes up to `count` of the first waiters while the actor stays active. Returns whether more wait.
-    func resume(atMost count: Int, _ outcome: Result<ActorRecord, any Error>) -> Bool {
-        let end = min(next + count, waiters.count)
-        while next < end, !Self.isDeactivated(outcome) {
+    /// Resumes the first waiters, at least one, while the actor stays active. Returns whether more wait.
+    ///
+    /// - Parameters:
+    ///   - isLongStep: whether the first one may be a large call. Another one needs another step.
+    ///   - isTimeUp: whether the others must wait for a later turn.
+    func resume(
+        isLongStep: Bool, _ outcome: Result<ActorRecord, any Error>, until isTimeUp: () -> Bool
+    ) -> Bool {
+        var mayBeLarge = isLongStep
+        while next < waiters.count, !Self.isDeactivated(outcome) {
             let waiter = waiters[next]
+            guard !waiter.isLarge || waiter.isCancelled || mayBeLarge else { break }
+            mayBeLarge = false
             next += 1
             if let resume = waiter.removeCompletion() { resume(outcome) } else { cancelledCount -= 1 }
+            if isTimeUp() { break }
         }
         if next == waiters.count { (waiters, next, cancelledCount) = ([], 0, 0) }
         return !waiters.isEmpty
+    }
+
+    /// Calls `body` in a later turn: in a long step if the next waiter is a large call.
+    func resumeLater(on reactor: Reactor, _ body: @escaping (_ isLongStep: Bool) -> Void) {
+        let isLongStep = next < waiters.count && waiters[next].isLarge
+        whenResumed = { body(isLongStep) }
+        if isLongStep { reactor.scheduleLongStep(self) } else { reactor.scheduleResume(self) }
+    }
+
+    func resume() {
+        let body = whenResumed
+        whenResumed = nil
+        body?()
     }
 }
 
 /// One waiting call.
 final class ActivationWaiter {
     private weak var queue: ActivationQueue?
+    fileprivate let isLarge: Bool
     fileprivate var resume: ((Result<ActorRecord, any Error>) -> Void)?
 
-    fileprivate init(_ queue: ActivationQueue, _ resume: @escaping (Result<ActorRecord, any Error>) -> Void) {
-        self.queue = queue
-        self.resume = resume
+    fileprivate init(
+        _ queue: ActivationQueue, isLarge: Bool, _ resume: @escaping (Result<ActorRecord, any Error>) -> Void
+    ) {
+        (self.queue, self.isLarge, self.resume) = (queue, isLarge, resume)
     }
+
+    fileprivate var isCancelled: Bool { resume == nil }
 
     fileprivate func removeCompletion() -> ((Result<ActorRecord, any Error>) -> Void)? {
         defer { resume = nil }

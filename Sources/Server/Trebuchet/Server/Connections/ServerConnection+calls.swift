@@ -286,7 +286,7 @@ extension ServerConnection {
         _ completion: @escaping CallCompletion
     ) {
         // A strong reference: a call whose response is recorded outlives the link of its connection.
-        let waiter = shard.awaitActor(ActorName(name), for: scopes) { outcome in
+        let waiter = shard.awaitActor(ActorName(name), for: scopes, byteCount: owned.byteCount) { outcome in
             call.waiter = nil
             guard !call.isAnswered else { return }
             switch outcome {

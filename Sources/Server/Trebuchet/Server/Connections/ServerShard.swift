@@ -4,6 +4,7 @@ internal import Networking
 internal import Synchronization
 internal import TrebuchetActors
 internal import TrebuchetWire
+internal import WebSockets
 
 /// The part of a server on one reactor: its connections, the actors they have called, and the memory that all calls share.
 ///
@@ -199,10 +200,14 @@ final class ServerShard: @unchecked Sendable {
     }
 
     /// Activates the actor of a name, and calls `resume` on this reactor with its record, after earlier calls for the same name.
+    ///
+    /// - Parameter byteCount: the size of the waiting message.
     func awaitActor(
-        _ name: ActorName, for scopes: QuotaScopes, _ resume: @escaping (Result<ActorRecord, any Error>) -> Void
+        _ name: ActorName, for scopes: QuotaScopes, byteCount: Int = 0,
+        _ resume: @escaping (Result<ActorRecord, any Error>) -> Void
     ) -> ActivationWaiter? {
-        if let queue = waiting[name] { return queue.addWaiter(resume) }
+        let isLarge = byteCount > MessageReader.largeMessage
+        if let queue = waiting[name] { return queue.addWaiter(isLarge: isLarge, resume) }
         let queue = ActivationQueue(for: scopes)
         do throws(TrebuchetError) {
             try activate(name, for: queue)
@@ -211,7 +216,7 @@ final class ServerShard: @unchecked Sendable {
             return nil
         }
         waiting[name] = queue
-        return queue.addWaiter(resume)
+        return queue.addWaiter(isLarge: isLarge, resume)
     }
 
     /// The pause before waiting calls look up the owner of an actor that moved while it was loaded.
@@ -235,8 +240,8 @@ final class ServerShard: @unchecked Sendable {
         }
     }
 
-    /// The number of calls that are resumed in one turn, so that other work is not delayed.
-    private static let resumedAtOnce = 32
+    /// The time in nanoseconds for the calls of one actor that are resumed in a turn.
+    private static let resumptionTime: UInt64 = 100_000
 
     private func activated(_ name: ActorName, _ outcome: Result<ActorRecord, any Error>) {
         guard let queue = waiting[name] else { return }
@@ -254,10 +259,18 @@ final class ServerShard: @unchecked Sendable {
     }
 
     /// Resumes waiting calls. While some wait, later calls queue behind them: calls keep their order.
-    private func resume(_ queue: ActivationQueue, _ name: ActorName, _ outcome: Result<ActorRecord, any Error>) {
-        if queue.resume(atMost: Self.resumedAtOnce, outcome) {
+    private func resume(
+        _ queue: ActivationQueue, _ name: ActorName, _ outcome: Result<ActorRecord, any Error>, isLongStep: Bool = false
+    ) {
+        var slice = TimeSlice(budget: Self.resumptionTime, from: MonotonicClock.now)
+        let isIncomplete = queue.resume(isLongStep: isLongStep, outcome) {
+            slice.isCheckDue() && slice.isUsedUp(lastClockReading: &reactor.lastClockReading)
+        }
+        if isIncomplete {
             guard case .success(let record) = outcome, record.actorInstance.isDeactivated else {
-                return reactor.execute { self.resume(queue, name, outcome) }
+                return queue.resumeLater(on: reactor) { isLongStep in
+                    self.resume(queue, name, outcome, isLongStep: isLongStep)
+                }
             }
             // Earlier calls have ended the actor; the others wait for the next one with its name.
             do throws(TrebuchetError) {
