@@ -457,3 +457,78 @@ private final class ThreadStartContext {
         self.ready = ready
     }
 }
+
+extension Reactor {
+    /// Queues `task` for continuation in a later turn. The caller queues a task only once.
+    package func scheduleResume(_ task: any Resumable) { ready.append(task) }
+
+    /// Queues `task` for a step that may take longer than a task's share of a turn, such as the decompression of a large message.
+    ///
+    /// Such steps share one time slice of each turn, in order, whatever the number of tasks. A turn has at least one step.
+    package func scheduleLongStep(_ task: any Resumable) { longSteps.append(task) }
+
+    /// Continues the tasks that are queued now, each once.
+    func runQueuedTasks() {
+        guard !ready.isEmpty else { return }
+        run(ready.count) { ready.removeFirst() }
+    }
+
+    /// Runs long steps within a time slice. After one that took longer, they rest for the same time, so that other work of the reactor,
+    /// which needs several turns with other threads in between, has at least half of the time.
+    func runLongSteps() {
+        let begun = MonotonicClock.now
+        guard begun >= endOfRest else { return }
+        beginPart(at: begun)
+        run(longSteps.count) { longSteps.removeFirst() }
+        let taken = lastClockReading &- begun
+        if taken > Self.partOfTurn { endOfRest = lastClockReading &+ min(taken, Self.longestRest) }
+    }
+
+    /// The clock is read after each task: a task may use its whole share, and a long step more.
+    private func run(_ count: Int, _ next: () -> any Resumable) {
+        recordActivity(.line)
+        let begun = MonotonicClock.now
+        for _ in 0..<count {
+            next().resume()
+            if !outboxes.isEmpty { handOverWhenDue() }
+            lastClockReading = MonotonicClock.now
+            if lastClockReading &- begun >= Self.partOfTurn { break }
+        }
+        handOver()
+    }
+}
+
+/// The part of a reactor that the watchdog reads.
+extension Reactor {
+    /// Records the current activity for the watchdog, with a single store. It is valid until the next record or the next phase of
+    /// the turn.
+    @inline(__always)
+    package func recordActivity(_ label: ActivityLabel) {
+        activity.store(UInt(bitPattern: Unmanaged.passUnretained(label).toOpaque()), ordering: .relaxed)
+    }
+
+    /// A handler for turns that take more than 100 ms. It is called on the watchdog's thread when such a turn is detected and
+    /// when it ends. There is one per reactor; nil, the default, for none.
+    package var onStall: (@Sendable (ReactorStall) -> Void)? {
+        get { stalls.withLock { $0.observer } }
+        set { stalls.withLock { $0.observer = newValue } }
+    }
+
+    /// The number of turns that took more than 100 ms.
+    package var stallCount: Int { stalls.withLock { $0.count } }
+
+    static func isWorking(_ pulse: UInt64) -> Bool { pulse & 1 == 1 }
+
+    var activityText: String {
+        guard let address = UnsafeRawPointer(bitPattern: activity.load(ordering: .relaxed)) else { return "starting" }
+        return Unmanaged<ActivityLabel>.fromOpaque(address).takeUnretainedValue().text
+    }
+
+    func reportStall(_ stall: ReactorStall) {
+        let observer = stalls.withLock { stalls in
+            if !stall.isOver { stalls.count += 1 }
+            return stalls.observer
+        }
+        observer?(stall)
+    }
+}

@@ -126,6 +126,40 @@ import TrebuchetCluster
         #expect(log.lastVersion == 2 && log.earlierIncarnations == [StreamIncarnation(epoch: "first", lastVersion: 2)])
     }
 
+    @Test("the loss of entries that replicas have never confirmed is no data loss", arguments: [1, 2, 3])
+    func unconfirmed(attempts: Int) async throws {
+        let engineRoute = FaultyEngine(engine)
+        engineRoute.set { $0.confirms = true }
+        let store = try await startedStore(engineRoute)
+        let confirmed = try await engine.read(log, after: nil).head.offset
+        engineRoute.set { $0.hasNoReplicas = true }
+        for _ in 0..<attempts { await #expect(throws: StateStoreError.self) { try await append(6...6, store) } }
+        // A failover to a replica without them.
+        let top = try await engine.read(log, after: nil).head.offset
+        #expect(top > confirmed)
+        engine.loseNewest(Int(top - confirmed), of: log)
+        engineRoute.set { $0.hasNoReplicas = false }
+        #expect(await store.checkEnds() == [])
+        try await append(6...6, store)
+        #expect(try await found() == [1, 2, 3, 4, 5, 6])
+        #expect(losses.entries.isEmpty)
+    }
+
+    @Test("an old primary that no replica follows proves no data loss")
+    func oldPrimary() async throws {
+        let engineRoute = FaultyEngine(engine)
+        engineRoute.set { $0.confirms = true }
+        let store = try await startedStore(engineRoute, mostRecentBytes: 300)
+        engine.loseNewest(4, of: log)
+        engineRoute.set { $0.hasNoReplicas = true }
+        let error = await #expect(throws: StateStoreError.self) { try await append(6...6, store) }
+        #expect(error?.code != .failed && losses.entries.isEmpty)
+        // Replicas follow it: the entries are lost.
+        engineRoute.set { $0.hasNoReplicas = false }
+        let loss = await #expect(throws: StateStoreError.self) { try await append(6...6, store) }
+        #expect(loss?.code == .failed && losses.entries.count == 1)
+    }
+
     @Test("a log in which other entries have replaced lost ones is not continued")
     func otherHistory() async throws {
         let store = try await startedStore()

@@ -26,6 +26,8 @@ package final class FaultyEngine: ClusterEngine {
         package var losesNextAppends = 0
         /// Writes count only once they are confirmed.
         package var confirms = false
+        /// Appends are written, but no replica confirms them.
+        package var hasNoReplicas = false
         package var failsSnapshots = false
         /// The number of connections to the coordination store so far.
         package var connections = 0
@@ -159,6 +161,9 @@ package final class FaultyEngine: ClusterEngine {
             return true
         }
         if isLost { throw ClusterEngineError(.unknownOutcome, "no answer") }
+        if case .accepted = outcome, faults.withLock({ $0.hasNoReplicas }) {
+            throw ClusterEngineError(.unknownOutcome, "written, but only 0 of 1 replicas acknowledged it")
+        }
         return outcome
     }
     package func storeSnapshot(

@@ -260,14 +260,18 @@ final class EngineStore: PerActorStore {
             else {
                 throw ClusterEngineError(.unavailable, "the coordination store rejected it")
             }
-            recent.insert(entry, to: partition, at: first.position)
             // A later part confirms it, and no other entry may follow it.
-            guard engine.confirmsWrites, !SplitLogEntry.isFollowed(entry) else { return first.position }
-            // The entry is stored, but may be lost with its server: a confirmed entry after it shows that it is not.
+            guard engine.confirmsWrites, !SplitLogEntry.isFollowed(entry) else {
+                recent.insert(entry, to: partition, at: first.position)
+                return first.position
+            }
+            // The entry is stored, but may be lost with its server: a confirmed entry after it shows that it is not. Until then the
+            // node does not count it as known, because losing it is no loss of data.
             let mark = LogAppend(ActorLogEntry.bytes(of: []), expectedHead: first.position.offset)
             guard case .accepted(let offset) = try await engine.append(mark, to: partition.log, lease: lease) else {
                 throw ClusterEngineError(.unknownOutcome, "the coordination store has it but did not confirm it")
             }
+            recent.insert(entry, to: partition, at: first.position)
             let position = LogPosition(fence: lease.fence, offset: offset)
             recent.insert(mark.payload ?? [], to: partition, at: position)
             return position

@@ -1,3 +1,5 @@
+internal import Bytes
+internal import Platform
 internal import Trebuchet
 
 /// Sign-in: each method ends in a new session of an account.
@@ -231,5 +233,168 @@ extension Accounts {
             if end != .replaced { log.ended(session, of: id, end.description) }
         }
         return grant
+    }
+}
+
+/// Sign-in with the ID token of a provider.
+extension Accounts {
+    private static let maximumIdentities = 16
+
+    func signIn(
+        idToken: String, provider name: String, nonce: String?, on connection: CallerConnection
+    ) async throws(AuthError) -> SessionGrant {
+        try await loggingRefusals("to sign in with a token of '\(name.prefix(bytes: 64))'", connection) {
+            () throws(AuthError) in
+            try await consumeRate(.attempt, connection)
+            guard let keys = providers[ByteText(name)] else { throw .unknownProvider }
+            let identity = try await keys.identity(of: idToken, nonce: nonce)
+            try await makeRoom()
+            return try await inTurn(of: connection) { transaction throws(AuthError) in
+                try await signIn(identity, linking: keys.provider.linksAccountsByEmail, on: connection, in: transaction)
+            }
+        }
+    }
+
+    /// - Parameter linking: true when the identity's address may be used: it finds the account that has it, or becomes the
+    ///   address of the new account.
+    private func signIn(
+        _ identity: Identity, linking: Bool, on connection: CallerConnection, in transaction: AccountTransaction
+    ) async throws(AuthError) -> SessionGrant {
+        if let owner = try await transaction.owner(ofIdentity: identity.name),
+            let account = try await transaction.account(owner)
+        {
+            return try await beginSession(of: owner, account, on: connection, in: transaction)
+        }
+        // The address of a provider that is not trusted for addresses is ignored; otherwise its later owner would reach the
+        // same account.
+        let address = linking ? identity.address : nil
+        if let address, let owner = try await transaction.owner(ofAddress: address.text),
+            var account = try await transaction.account(owner)
+        {
+            var identities = account.identities ?? []
+            guard identities.count < Self.maximumIdentities else { throw .limitReached("identities") }
+            identities.append(identity.name)
+            account.identities = identities
+            return try await beginSession(of: owner, account, on: connection, in: transaction)
+        }
+        return try await becomeUser(on: connection, in: transaction) { account in
+            account.identities = [identity.name]
+            account.email = address?.text
+        }
+    }
+}
+
+/// Operations on a whole account.
+extension Accounts {
+    // MARK: Change of address
+
+    func sendAddressCode(
+        to email: String, for connection: CallerConnection
+    ) async throws(AuthError) -> SendMagicCodeResponse {
+        let address = try MailAddress(email)
+        return try await loggingRefusals("to send a code to \(address.text)", connection) { () throws(AuthError) in
+            let present = try await present(on: connection)
+            // A new address gives permanent access to an account, so a session alone, which may be stolen, is not enough.
+            guard isFresh(present) else { throw .notFresh }
+            return try await sendCode(to: address, .address(account: present.id), for: connection)
+        }
+    }
+
+    func changeAddress(
+        to email: String, code: String, on connection: CallerConnection
+    ) async throws(AuthError) -> User {
+        let address = try MailAddress(email)
+        return try await loggingRefusals("the address \(address.text)", connection) { () throws(AuthError) in
+            let caller = try await present(on: connection)
+            try await useCode(code, for: address, .address(account: caller.id), on: connection)
+            let (user, before) = try await inTurn(of: connection) { transaction throws(AuthError) in
+                let present = try await present(on: connection, in: transaction)
+                guard present.id == caller.id else { throw .notSignedIn }
+                if let owner = try await transaction.owner(ofAddress: address.text), owner != present.id {
+                    throw .addressTaken
+                }
+                var account = present.account
+                let before = account.email
+                account.email = address.text
+                var changes = AccountRecords.Changes()
+                if let before {
+                    _ = try await transaction.owner(ofAddress: before)
+                    changes.set(owner: nil, ofAddress: before)
+                }
+                changes.set(owner: present.id, ofAddress: address.text)
+                try changes.set(account, id: present.id)
+                let user = account.user(id: present.id)
+                changes.change(user, sessions: account.sessions)
+                changes.count.replace(present.account, with: account)
+                try await write(changes, in: transaction)
+                return (user, before == address.text ? nil : before)
+            }
+            if let before { await sendNotice(before, .addressChanged(to: address.text)) }
+            return user
+        }
+    }
+
+    /// Sends a notice by mail. The operation stays done when that fails.
+    private func sendNotice(_ address: String, _ notice: AccountNotice) async {
+        do {
+            try await mailer.send(notice, to: address)
+        } catch {
+            log.mailFailed("a notice was not sent: \(error)")
+        }
+    }
+
+    /// Returns whether the user has signed in recently. Guests always pass, because they cannot sign in again.
+    private func isFresh(_ present: SignedInCaller) -> Bool {
+        // A sign-in by a clock that was ahead is not recent for as long.
+        let age = now() - (present.family.created ?? 0)
+        return present.account.isGuest || age >= -1_000 && age < limits.recentSignInTime.wholeMilliseconds
+    }
+
+    // MARK: Deletion
+
+    /// - Parameter code: a sign-in code that was sent to the account's address; nil after a recent sign-in.
+    func deleteAccount(code: String?, on connection: CallerConnection) async throws(AuthError) {
+        try await loggingRefusals("to delete an account", connection) { () throws(AuthError) in
+            try await consumeRate(.renewal, connection)
+            let caller = try await present(on: connection)
+            if let code {
+                guard let email = caller.account.email else { throw .notFresh }
+                try await useCode(code, for: try MailAddress(email), .signIn, on: connection)
+            } else {
+                guard isFresh(caller) else { throw .notFresh }
+            }
+            do {
+                // Not in the transaction: the hook may be slow, and other sign-ins must not wait for it.
+                try await deletionHook?(caller.account.user(id: caller.id))
+            } catch {
+                log.storeFailed("the data of account \(caller.id) was not deleted: \(error)")
+                throw .notDeleted
+            }
+            let own = connection.session == caller.session ? connection : nil
+            if try await delete(caller.id, because: .accountDeleted, leaving: own) {
+                log.deleted(caller.id, by: "its user")
+            }
+        }
+    }
+
+    /// Deletes the records of an account and ends its sessions; returns false when there is no such account.
+    ///
+    /// - Parameter connection: a connection that becomes anonymous.
+    func delete(
+        _ id: String, because end: SessionEndReason, leaving connection: CallerConnection? = nil
+    ) async throws(AuthError) -> Bool {
+        try await inTurn(of: connection) { transaction throws(AuthError) in
+            guard let account = try await transaction.account(id) else { return false }
+            var changes = AccountRecords.Changes()
+            for session in account.sessions { changes.endSession(session, because: end) }
+            if let email = account.email { changes.set(owner: nil, ofAddress: email) }
+            for identity in account.identities ?? [] { changes.set(owner: nil, ofIdentity: identity) }
+            try changes.set(nil, id: id)
+            changes.count.replace(account, with: nil)
+            try await write(changes, in: transaction)
+            if let connection { connections.signOut(connection) }
+            await connections.endSessions(account.sessions, because: end, at: now())
+            return true
+        }
     }
 }

@@ -1,6 +1,11 @@
 internal import Platform
 public import Trebuchet
 public import TrebuchetCluster
+#if canImport(FoundationEssentials)
+    internal import FoundationEssentials
+#else
+    internal import Foundation
+#endif
 
 /// The users of a server and their sessions, used by an `AuthService`.
 ///
@@ -393,4 +398,336 @@ extension CallerConnection {
 
     /// The party to which rates apply across reconnects. All clients on the local machine and in the process are one host.
     var requester: AuthRates<CallerHost?>.Requester { AuthRates.Requester(host: host, connection: number) }
+}
+
+/// Rates and pending codes: in memory at one server, in the coordination store for several nodes.
+extension Accounts {
+    // MARK: Rates
+
+    /// Takes the rates of an operation.
+    func consumeRate(_ operation: AuthRates<CallerHost?>.Operation, _ connection: CallerConnection)
+        async throws(AuthError)
+    {
+        let (requester, host) = (connection.requester, connection.host)
+        guard let shared else { return try rates.consume(operation, requester, at: uptime()) }
+        // This node also counts what the shared rates have admitted here, so that a flood asks the coordination store little.
+        let local: AuthRates<CallerHost?>.Operation = if case .code = operation { .code(for: nil) } else { operation }
+        try rates.check(local, requester, at: uptime())
+        let attempts = consumptions("attempts", host, limits.attemptsPerHost)
+        let taken: [RateConsumption] =
+            switch operation {
+            case .code(let address?):
+                attempts + consumptions("places", host, of: address, limits.codesPerAddress)
+                    + [consumption("addresses", hidden(address), limits.codesPerAddressFromAllHosts)]
+            case .code(nil): attempts
+            case .attempt: attempts
+            case .newGuest: attempts + consumptions("guests", host, limits.guestsPerHost)
+            case .renewal: consumptions("renewals", host, limits.renewalsPerHost)
+            }
+        try await shared.consumeRates(taken)
+        rates.record(local, requester, at: uptime())
+    }
+
+    /// Restores the rate of an address after a correct code: its user reads the mail and may request codes as at first.
+    func usedCode(for address: String, _ connection: CallerConnection) async {
+        guard let shared else { return rates.usedCode(for: address, connection.requester) }
+        for rate in consumptions("places", connection.host, of: address, limits.codesPerAddress) {
+            await shared.restore(rate.key)
+        }
+    }
+
+    /// Returns the consumption of a rate by a host, and by its network.
+    private func consumptions(
+        _ kind: String, _ host: CallerHost?, of address: String? = nil, _ limit: RateLimit
+    ) -> [RateConsumption] {
+        let subject = address.map { " " + hidden($0) } ?? ""
+        let own = consumption(kind, Self.name(host) + subject, limit)
+        guard let host, host.network != host else { return [own] }
+        return [own, consumption(kind + "OfNetworks", Self.name(host.network) + subject, limit.ofNetwork)]
+    }
+
+    private func consumption(_ kind: String, _ name: String, _ limit: RateLimit) -> RateConsumption {
+        RateConsumption(
+            RateKey(kind, name), interval: .seconds(1 / limit.callsPerSecond), burst: limit.burst,
+            maximumEntries: limits.rateEntries)
+    }
+
+    /// The name of a host, the same at all nodes.
+    private static func name(_ host: CallerHost?) -> String { host.map { String($0.number, radix: 16) } ?? "local" }
+
+    /// Hides the address, which may belong to no account.
+    private func hidden(_ address: String) -> String {
+        Base64URL.encode(Digest.hmacSHA256(Array("address \(address)".utf8), key: codeKey))
+    }
+
+    // MARK: Codes
+
+    func addCode(_ digest: [UInt8], for name: String, from host: CallerHost?) async throws(AuthError) {
+        // Each node also counts the codes that it has sent.
+        let evicted = try codes.addCode(digest, for: name, from: host, at: uptime())
+        guard let shared else { return }
+        let now = now()
+        let until = now + limits.codeLifetime.wholeMilliseconds
+        let tries = limits.codeAttempts
+        try await shared.change(codesOf: hidden(name), lifetime: limits.codeLifetime) { codes in
+            codes.removeExpired(at: now)
+            codes.addCode(digest, from: Self.name(host), until: until, tries: tries)
+        }
+        if let evicted { try await removeShared(evicted.digest, for: evicted.address, from: evicted.host) }
+    }
+
+    /// Returns the wrong tries that a host has left for a code; throws `noCode` without a code.
+    func triesLeft(for name: String, from host: CallerHost?) async throws(AuthError) -> Int {
+        guard let shared else { return try codes.triesLeft(for: name, from: host, at: uptime()) }
+        let now = now()
+        return try await shared.change(codesOf: hidden(name), lifetime: limits.codeLifetime) {
+            codes throws(AuthError) in
+            try codes.triesLeft(from: Self.name(host), at: now)
+        }
+    }
+
+    /// Removes a code whose mail was not sent.
+    func remove(_ digest: [UInt8], for name: String, from host: CallerHost?) async {
+        codes.remove(digest, for: name, from: host)
+        // Errors are ignored: a code that no client has received cannot be used.
+        try? await removeShared(digest, for: name, from: host)
+    }
+
+    private func removeShared(_ digest: [UInt8], for name: String, from host: CallerHost?) async throws(AuthError) {
+        try await shared?.change(codesOf: hidden(name), lifetime: limits.codeLifetime) {
+            $0.remove(digest, from: Self.name(host))
+        }
+    }
+
+    /// Uses a code up, at whichever node it was requested; throws when it is wrong.
+    func consumeCode(_ digest: [UInt8], for name: String, from host: CallerHost?) async throws(AuthError) {
+        guard let shared else { return try codes.consumeCode(digest, for: name, from: host, at: uptime()) }
+        let now = now()
+        try await shared.change(codesOf: hidden(name), lifetime: limits.codeLifetime) { codes throws(AuthError) in
+            try codes.consumeCode(digest, from: Self.name(host), at: now)
+        }
+        codes.remove(digest, for: name, from: host)
+    }
+
+    // MARK: Account count
+
+    /// Reads the number of accounts when other nodes create accounts too.
+    func countAccounts() async throws(AuthError) {
+        if let shared { accountCount = try await shared.count() }
+    }
+
+    /// Deletes expired records, unless a node has done so within an hour.
+    func deleteExpiredIfDue() async {
+        guard let shared,
+            (try? await shared.acquireExpiryRun(every: .milliseconds(Self.expiryInterval))) == true
+        else { return }
+        try? await deleteExpired()
+    }
+
+    /// Makes room for accounts, at most once an hour, when the accounts or the guests come to their limit.
+    func makeRoom() async throws(AuthError) {
+        guard uptime() >= nextExpiryRun else { return }
+        try await countAccounts()
+        guard accountCount.all >= limits.accounts || isFull(ofGuests: accountCount) else { return }
+        nextExpiryRun = uptime() + Self.expiryInterval
+        // Not cancelled with the call that begins it.
+        _ = await Task { try? await deleteExpired() }.value
+    }
+
+    /// True when guests expire earlier.
+    private func isFull(ofGuests count: AccountCount) -> Bool { count.guests >= limits.guests - limits.guests / 4 }
+
+    /// Deletes expired sessions, and guests that have none left; when guests are many, those that have been inactive for longer
+    /// than they were active. Records that change meanwhile are left for the next time.
+    func deleteExpired() async throws(AuthError) {
+        let now = now()
+        try await countAccounts()
+        var after: String?
+        while true {
+            let page = try await records.versionedPage(
+                "account/", of: Account.self, after: after, limit: Self.sweptAtOnce)
+            for name in page.map(\.name) { try await deleteIfExpired(name, at: now) }
+            guard page.count == Self.sweptAtOnce else { return }
+            after = page.last.map { String($0.name.dropFirst("account/".count)) }
+        }
+    }
+
+    private static let sweptAtOnce = 100
+    private static let shortestIdleTime: Int64 = 24 * 60 * 60 * 1000
+
+    private func deleteIfExpired(_ name: String, at now: Int64) async throws(AuthError) {
+        let id = String(name.dropFirst("account/".count))
+        let found = try await records.versionedAccount(id)
+        guard let account = found.record else { return }
+        let families = try await records.versionedFamilies(account.sessions)
+        let isIdle =
+            account.isGuest && isFull(ofGuests: accountCount) && Self.isIdle(families.compactMap(\.record), now)
+        var remaining = account
+        var changes = AccountRecords.Changes()
+        var expected = [found.name: found.version]
+        var ended: [String] = []
+        for (session, family) in zip(account.sessions, families)
+        where isIdle || family.record.map({ $0.expiry <= now }) ?? true {
+            remaining.sessions.removeAll { $0 == session }
+            try changes.set(nil, session: session)
+            ended.append(session)
+            expected[family.name] = family.version
+        }
+        let isRemoved = remaining.sessions.isEmpty && remaining.isGuest
+        guard isRemoved || remaining != account else { return }
+        try changes.set(isRemoved ? nil : remaining, id: id)
+        if isRemoved { changes.count.replace(account, with: nil) }
+        guard try await records.write(changes, expecting: expected) != nil else { return }
+        accountCount += changes.count
+        for session in ended { connections.endSession(session, because: .expired, at: now) }
+    }
+
+    /// Returns whether a guest has been inactive for longer than it was active, and for a day.
+    private static func isIdle(_ families: [RefreshTokenFamily], _ now: Int64) -> Bool {
+        guard let last = families.map(\.renewedAt).max(), let first = families.map({ $0.created ?? $0.renewedAt }).min()
+        else { return true }
+        return now - last > max(shortestIdleTime, last - first)
+    }
+}
+
+/// Renewal, listing and end of sessions.
+extension Accounts {
+    func refresh(_ text: String, on connection: CallerConnection) async throws(AuthError) -> SessionGrant {
+        try await loggingRefusals("to renew a session", connection) { () throws(AuthError) in
+            try await consumeRate(.renewal, connection)
+            guard let token = RefreshToken(text) else { throw .sessionEnded() }
+            let successor = token.successor(key: refreshKey)
+            return try await inTurn(of: connection) { transaction throws(AuthError) in
+                guard var family = try await transaction.family(token.session),
+                    let account = try await transaction.account(family.account)
+                else { throw .sessionEnded(connections.reason(token.session)) }
+                let use = family.rotate(
+                    token.digest, successor: successor.digest, at: now(),
+                    lifetime: limits.sessionLifetime.wholeMilliseconds,
+                    repeatWindow: limits.refreshReuseWindow.wholeMilliseconds)
+                switch use {
+                case .renewed:
+                    var changes = AccountRecords.Changes()
+                    try changes.set(family, session: token.session)
+                    try await write(changes, in: transaction)
+                case .repeated: break
+                case .expired, .reused:
+                    let end = use == .expired ? SessionEndReason.expired : .tokenReused
+                    try await self.endSessions([token.session], of: family.account, because: end, in: transaction)
+                    throw .sessionEnded(end)
+                }
+                return try grant(account.user(id: family.account), successor, on: connection, in: transaction)
+            }
+        }
+    }
+
+    func signOut(_ text: String, on connection: CallerConnection) async throws(AuthError) {
+        try await loggingRefusals("to sign out", connection) { () throws(AuthError) in
+            try await consumeRate(.renewal, connection)
+            guard let token = RefreshToken(text) else { throw .sessionEnded() }
+            try await inTurn(of: connection) { transaction throws(AuthError) in
+                guard let family = try await transaction.family(token.session) else {
+                    throw .sessionEnded(connections.reason(token.session))
+                }
+                // The client that signs out becomes anonymous and gets no notice that its session has ended.
+                let isOwn = connection.session == token.session
+                try await endSessions(
+                    [token.session], of: family.account, because: .elsewhere, in: transaction,
+                    leaving: isOwn ? connection : nil)
+            }
+        }
+    }
+
+    func sessions(of connection: CallerConnection) async throws(AuthError) -> [SessionInfo] {
+        try await loggingRefusals("to see sessions", connection) { () throws(AuthError) in
+            try await consumeRate(.renewal, connection)
+            return try await inTurn(of: connection) { transaction throws(AuthError) in
+                let present = try await present(on: connection, in: transaction)
+                var sessions: [SessionInfo] = []
+                for name in present.account.sessions.reversed() {
+                    guard let family = try await transaction.family(name), now() < family.expiry else { continue }
+                    sessions.append(
+                        SessionInfo(
+                            id: name, created: family.created.map(Self.date), lastRenewed: Self.date(family.renewedAt),
+                            isCurrent: name == present.session, label: family.label))
+                }
+                return sessions
+            }
+        }
+    }
+
+    func endSession(_ id: String, for connection: CallerConnection) async throws(AuthError) {
+        try await loggingRefusals("to end a session", connection) { () throws(AuthError) in
+            try await consumeRate(.renewal, connection)
+            try await inTurn(of: connection) { transaction throws(AuthError) in
+                let present = try await present(on: connection, in: transaction)
+                guard let name = present.account.sessions.first(where: { $0.isSameBytes(as: id) }) else {
+                    throw .noSuchSession
+                }
+                try await endSessions([name], of: present.id, because: .elsewhere, in: transaction)
+            }
+        }
+    }
+
+    /// - Returns: the number of ended sessions.
+    func endOtherSessions(of connection: CallerConnection) async throws(AuthError) -> Int {
+        try await loggingRefusals("to end other sessions", connection) { () throws(AuthError) in
+            try await consumeRate(.renewal, connection)
+            return try await inTurn(of: connection) { transaction throws(AuthError) in
+                let present = try await present(on: connection, in: transaction)
+                let others = present.account.sessions.filter { $0 != present.session }
+                try await endSessions(others, of: present.id, because: .elsewhere, in: transaction)
+                return others.count
+            }
+        }
+    }
+
+    func label(_ text: String, sessionOf connection: CallerConnection) async throws(AuthError) {
+        try await loggingRefusals("to name a session", connection) { () throws(AuthError) in
+            try await consumeRate(.renewal, connection)
+            guard text.utf8.count <= SessionInfo.maximumLabelLength, LogLine.of(text).isSameBytes(as: text) else {
+                throw .invalidLabel
+            }
+            try await inTurn(of: connection) { transaction throws(AuthError) in
+                var present = try await present(on: connection, in: transaction)
+                present.family.label = text.isEmpty ? nil : text
+                var changes = AccountRecords.Changes()
+                try changes.set(present.family, session: present.session)
+                try await write(changes, in: transaction)
+            }
+        }
+    }
+
+    private static func date(_ milliseconds: Int64) -> Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
+
+    /// Ends sessions of one account.
+    ///
+    /// - Parameter connection: a connection whose client ends its own session; it gets no notice.
+    func endSessions(
+        _ sessions: [String], of id: String, because end: SessionEndReason, in transaction: AccountTransaction,
+        leaving connection: CallerConnection? = nil
+    ) async throws(AuthError) {
+        guard !sessions.isEmpty else { return }
+        var changes = AccountRecords.Changes()
+        for session in sessions { changes.endSession(session, because: end) }
+        try await remove(sessions, from: id, &changes, in: transaction)
+        try await write(changes, in: transaction)
+        if let connection { connections.signOut(connection) }
+        await connections.endSessions(sessions, because: end, at: now())
+        for session in sessions {
+            log.ended(session, of: id, connection == nil ? end.description : "its client has signed out")
+        }
+    }
+
+    /// Removes sessions from their account. A guest is deleted with its last session, because it cannot be recovered.
+    func remove(
+        _ sessions: [String], from id: String, _ changes: inout AccountRecords.Changes,
+        in transaction: AccountTransaction
+    ) async throws(AuthError) {
+        guard var account = try await transaction.account(id) else { return }
+        account.sessions.removeAll { sessions.contains($0) }
+        let isRemoved = account.isGuest && account.sessions.isEmpty
+        try changes.set(isRemoved ? nil : account, id: id)
+        if isRemoved { changes.count.replace(account, with: nil) }
+    }
 }

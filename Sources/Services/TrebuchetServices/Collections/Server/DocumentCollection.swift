@@ -399,3 +399,113 @@ distributed actor DocumentCollection: ServiceActor, CollectionInterface {
         }
     }
 }
+
+/// Operations of administrators on a collection, and reads for other collections.
+extension DocumentCollection {
+    /// Changes documents without the rules. Returns when the changes are in the store and readers have them.
+    func change<Outcome: Sendable>(
+        _ body: @Sendable (inout DocumentTable, _ now: Int) -> Outcome
+    ) async throws(CollectionError) -> Outcome {
+        guard !isClosed else { throw .closed }
+        calls += 1
+        defer { closeIfUnused() }
+        if table.isBatchFull { try await waitUntilWritten(for: nil) }
+        try checkOpen()
+        updateLimits()
+        let outcome = body(&table, host.clock.now())
+        applyExpired()
+        countDocuments()
+        watchForExpiry()
+        try await waitUntilWritten(for: nil)
+        return outcome
+    }
+
+    /// Returns those of the documents that are in the store.
+    func documents(_ ids: [DocumentID]) throws(CollectionError) -> [DocumentID: Document] {
+        guard !isClosed else { throw .closed }
+        calls += 1
+        defer { closeIfUnused() }
+        var found: [DocumentID: Document] = [:]
+        for id in ids { found[id] = table.documents[id] }
+        return found
+    }
+
+    /// Returns all documents of the store at one moment, including expired ones. They are not filtered here, because that is
+    /// too much for a reactor.
+    func contents() throws(CollectionError) -> DocumentMap {
+        guard !isClosed else { throw .closed }
+        calls += 1
+        defer { closeIfUnused() }
+        return table.documents
+    }
+}
+
+/// The end of an unused collection.
+extension DocumentCollection {
+    var isUnused: Bool {
+        !isClosed && !isWriting && copying == nil && commitsOfConnections.isEmpty && next.isEmpty
+            && !table.hasUnwritten && queries.isEmpty
+    }
+
+    /// Deactivates the collection without readers and commands: at once when it has no documents, else after a time.
+    func closeIfUnused() {
+        // Deletes documents that had expired before the collection was loaded.
+        startWriting()
+        guard isUnused else { return }
+        guard table.isEmpty else { return becomeIdle() }
+        close()
+    }
+
+    private func close() {
+        guard !isDeactivating else { return }
+        isDeactivating = true
+        Task { await host.deactivateCollection(self, name) }
+    }
+
+    /// Reports whether the collection was deactivated or a caller has started to use it again.
+    func deactivationDidFinish(_ isDeactivated: Bool) {
+        isDeactivating = false
+        // Otherwise a call in progress checks for the deactivation at its end.
+        if isDeactivated { endAll() }
+    }
+
+    /// Throws when the collection has ended while its caller was suspended. Its table is empty then.
+    func checkOpen() throws(CollectionError) {
+        guard !isClosed else { throw .closed }
+    }
+
+    var lost: CollectionError {
+        .unknownOutcome("collection '\(name)' moved to another node during the write")
+    }
+
+    /// Ends the collection. A commit whose batch the store has not acknowledged fails.
+    func endAll() {
+        isClosed = true
+        timer?.cancel()
+        current?.fail(lost)
+        next.fail(.closed)
+        // Freed outside the reactor, because that takes long for many documents.
+        memory.release()
+        let (table, lists) = (table, queries.removeAll())
+        self.table = DocumentTable(limits: host.limits)
+        Task.detached { withExtendedLifetime((table, lists)) {} }
+    }
+
+    /// Deactivates the collection when the call that has activated it was not executed.
+    func closeIfUncalled() { if calls == 0 { closeIfUnused() } }
+
+    func becomeIdle() {
+        host.markIdle(name, of: owner)
+        guard !isIdleTimerRunning else { return }
+        isIdleTimerRunning = true
+        let (time, before, clock) = (host.limits.idleTime, calls, host.clock)
+        Task { [weak self] in
+            try? await clock.sleep(time)
+            await self?.whenLocal { collection in
+                collection.isIdleTimerRunning = false
+                guard collection.isUnused else { return }
+                if collection.calls == before { collection.close() } else { collection.becomeIdle() }
+            }
+        }
+    }
+}

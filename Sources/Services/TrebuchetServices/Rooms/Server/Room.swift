@@ -357,3 +357,120 @@ extension Room: ServiceActor {
         return nil
     }
 }
+
+/// Checks of presences and events against the limits.
+extension Room {
+    /// Takes more updates from the caller's rate for a large presence, which costs more.
+    func consumeUpdates(of bytes: Int) throws(RoomError) {
+        let calls = bytes / RoomLimits.bytesPerUpdate
+        if calls > 0 { try host.consumeRate(.presenceUpdates, of: try host.callingClient(), calls: calls) }
+    }
+
+    func checkMembers(_ members: Int) throws(RoomError) {
+        let limit = RoomLimits.maximumPresenceMembers
+        guard members > limit else { return }
+        throw .invalidValue("the objects of a presence have \(members) members, of at most \(limit)")
+    }
+
+    /// The size first: larger values are not decoded. The canonical text counts too: `1e15` has 16 digits.
+    func value(_ encoded: EncodedJSON) throws(RoomError) -> StoredJSON {
+        try check(encoded.byteCount)
+        let (depth, members) = encoded.nesting
+        guard depth <= RoomLimits.maximumDepth else { throw .tooDeep(limit: RoomLimits.maximumDepth) }
+        try checkMembers(members)
+        let value: StoredJSON
+        do {
+            value = try StoredJSON(json: encoded.bytes)
+        } catch {
+            throw .invalidValue("\(error)")
+        }
+        try check(value.byteCount)
+        return value
+    }
+
+    func check(_ bytes: Int) throws(RoomError) {
+        let limit = maximumRecorded(host.limits.presenceBytes)
+        guard bytes > limit else { return }
+        throw .presenceTooLarge(bytes: bytes, limit: limit)
+    }
+
+    /// Each value is one entry in the coordination store, which has its own limit.
+    func maximumRecorded(_ limit: Int) -> Int {
+        handoffState == nil ? limit : min(limit, RoomLimits.maximumRecordedEntries)
+    }
+
+    /// Counts the caller's new presence; throws when a limit refuses it.
+    func chargePresence(_ presence: StoredJSON?, of membershipID: String) throws(RoomError) {
+        let holder = holders[membershipID] ?? .anonymous
+        try presenceBatch.check(presence, of: membershipID, for: holder)
+        let charge = RoomMemory.Charge(
+            bytes: PresenceBatch.size(presence), holder: holder, client: try host.callingClient())
+        try memory.exchange(memory.presence(of: membershipID), for: charge)
+        memory.setPresence(charge, of: membershipID)
+    }
+}
+
+/// Operations for administrators.
+extension Room {
+    /// Returns the members, sorted by the bytes of their identifiers.
+    func members() -> [RoomMemberSummary] {
+        updatePrincipals()
+        return membership.all.map { member in
+            RoomMemberSummary(
+                membershipID: member.membershipID, principal: member.principal,
+                host: member.client?.connection.remoteAddress?.host,
+                isConnected: member.client != nil,
+                storedPresence: presenceBatch.newestPresence(of: member.membershipID, in: roster))
+        }.sorted { $0.membershipID.precedesInBytes($1.membershipID) }
+    }
+
+    /// Ends a membership and bans its client for a time; returns false when there is no such membership.
+    func kick(_ membershipID: String, for time: Duration) -> Bool {
+        guard let member = membership.all.first(where: { $0.membershipID.isSameBytes(as: membershipID) }) else {
+            return false
+        }
+        host.ban(member.principal, member.client?.connection, from: name, for: time)
+        endMembership(member.membershipID)
+        closeIfEmpty()
+        return true
+    }
+}
+
+/// Changes of the principals of members.
+extension Room {
+    /// Removes a member whose principal has changed or whose session has ended, or that may not join any more because it lost a
+    /// role.
+    func authorizationDidChange(of client: RoomConnectionState) {
+        updatePrincipal(of: client)
+        defer { closeIfEmpty() }
+        guard let membershipID = try? membership.membershipID(of: client),
+            !host.rules.canJoin(client.connection.principal, name)
+        else { return }
+        endMembership(membershipID)
+    }
+
+    /// Ends the membership of a connection whose principal has changed or whose session has ended, so that the next principal
+    /// gets nothing of it. When an anonymous client has signed in, its membership becomes that of the principal.
+    ///
+    /// Each call of a member compares the principals, because the notification of a change arrives later.
+    func updatePrincipal(of client: RoomConnectionState) {
+        guard let membershipID = try? membership.membershipID(of: client) else { return }
+        let before = membership.principal(of: membershipID)
+        guard !client.connection.isRevoked else { return endMembership(membershipID) }
+        let principal = client.connection.principal?.id
+        if before.map({ ByteText($0) }) == principal.map({ ByteText($0) }) { return }
+        let holder = QuotaHolder(principal: principal, host: client.host)
+        guard before == nil, let principal,
+            (try? membership.setPrincipal(principal, of: membershipID, holder: holder)) != nil
+        else { return endMembership(membershipID) }
+        setQuotaHolder(of: membershipID, to: holder)
+        publishPresence(presenceBatch.newestPresence(of: membershipID, in: roster), of: membershipID)
+        recordMembership(membershipID, of: client)
+    }
+
+    /// Applies changes of principals that the room has not been notified of yet.
+    func updatePrincipals() {
+        for member in membership.all { if let client = member.client { updatePrincipal(of: client) } }
+        closeIfEmpty()
+    }
+}
