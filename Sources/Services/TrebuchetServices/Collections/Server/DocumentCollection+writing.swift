@@ -1,4 +1,5 @@
 internal import Platform
+internal import Transports
 internal import Trebuchet
 
 /// Execution of commits, expiry of documents, and writes to the store.
@@ -60,27 +61,44 @@ extension DocumentCollection {
         return outcomes
     }
 
-    /// Executes a mutation. Other commits are executed while it is suspended.
+    /// The number of starts of a mutation after which the writes of others to its documents wait for it.
+    private static let startsBeforeReservation = 4
+
+    /// Executes a mutation. Other commits are executed while it is suspended. When they have made it start again several times, they
+    /// wait, if they change documents that it has read.
     ///
-    /// - Returns: nil when it was not executed, because others change its documents again and again, or because suspended mutations of
-    ///   the caller use too much memory.
+    /// - Returns: nil when it was not executed, because its documents change again and again all the same (as by expiry), or because
+    ///   suspended mutations of the caller use too much memory.
     private func evaluate(
         _ evaluation: MutationEvaluation, of principal: Principal?, _ caller: CollectionConnectionState,
         _ linked: inout LinkedDocuments, _ commit: inout CommitProgress, failures: Int?
     ) async throws(CollectionError) -> MutationOutcome? {
         let (host, name) = (host, name)
         var evaluation = evaluation
+        var own: DocumentReservation?
+        defer { if let own { end(own) } }
         while true {
             repeat {
                 while table.isBatchFull { try await pause(&commit, failures: failures) }
+                if own == nil, let other = reservation,
+                    evaluation.starts >= Self.startsBeforeReservation || other.concerns(evaluation.mutation)
+                {
+                    try await suspend(&commit) { await other.wait(on: turns.tasks) }
+                    continue
+                }
                 if !linked.found.isEmpty { try await update(&linked, of: principal, commit) }
-            } while table.isBatchFull
+            } while table.isBatchFull || own == nil && reservation?.concerns(evaluation.mutation) == true
+            if own == nil, evaluation.starts >= Self.startsBeforeReservation, reservation == nil {
+                own = DocumentReservation()
+                reservation = own
+            }
             let rules = host.rules
             let readable = linked.readable
             let part = table.resume(
                 &evaluation, &commit.slice, at: host.clock.now(), isThere: { readable.contains($0) },
                 check: { change throws(CollectionError) in try rules.validate(principal, change, in: name) }
             ) { action, document in host.may(principal, action, document, in: name) }
+            own?.documents = Set(evaluation.readDocuments)
             switch part {
             case .complete(let outcome): return outcome
             case .contended:
@@ -96,6 +114,11 @@ extension DocumentCollection {
                 try await pause(&commit, failures: failures)
             }
         }
+    }
+
+    private func end(_ reservation: DocumentReservation) {
+        self.reservation = nil
+        reservation.end()
     }
 
     /// Counts the memory of a suspended evaluation; returns the limit that it exceeds. Unused collections are unloaded to make room.
@@ -376,5 +399,29 @@ extension DocumentCollection: ClusteredServiceActor {
         queries.closeAll()
         endAll()
         host.releaseName(of: self, name)
+    }
+}
+
+/// The documents of a transaction for which other writes wait.
+///
+/// It is used in its collection's isolation only.
+final class DocumentReservation {
+    /// Those that the transaction has read and may thus change; no others, because the caller may not be allowed to.
+    var documents: Set<DocumentID> = []
+    private var waiters: [SuspendedTask] = []
+
+    /// Returns whether a mutation writes one of the documents.
+    func concerns(_ mutation: DocumentMutation) -> Bool {
+        mutation.writes.contains { documents.contains($0.command.id) }
+    }
+
+    /// Returns when the transaction has ended.
+    func wait(on tasks: TaskSuspender, isolation: isolated (any Actor)? = #isolation) async {
+        await tasks.suspend { self.waiters.append($0) }
+    }
+
+    func end() {
+        for waiter in waiters { waiter.resume() }
+        waiters = []
     }
 }

@@ -54,6 +54,8 @@ distributed actor DocumentCollection: ServiceActor, CollectionInterface {
     private var isUnloading = false
     /// The orders of the commits of connections, while one of them is suspended before its end.
     var commitsOfConnections: [CallerConnection: CommitOrder] = [:]
+    /// The documents of a transaction that the writes of others have made start again several times.
+    var reservation: DocumentReservation?
     /// The time of the timer, in milliseconds since 1970.
     var alarm: Int?
     var timer: Task<Void, Never>?
@@ -205,10 +207,16 @@ distributed actor DocumentCollection: ServiceActor, CollectionInterface {
         _ query: OpenQuery, for caller: CollectionConnectionState
     ) async throws(CollectionError) {
         var result: Result<CollectionView, CollectionError>?
+        var charge: CollectionMemoryLedger.Charge?
+        defer { if let charge { host.memory.release([charge]) } }
         // Each part in a separate turn; the result includes concurrent writes.
         await takeTurns(of: caller.connection) {
             guard !query.isRemoved, query.view == nil, query.readers[caller.connection] != nil else { return true }
-            guard queries.continueScan(query.list) else { return false }
+            guard queries.continueScan(query.list) else {
+                guard let error = recount(&charge, of: query.list, for: caller) else { return false }
+                result = .failure(error)
+                return true
+            }
             result = Result { () throws(CollectionError) in try makeView(of: query, for: caller) }
             return true
         }
@@ -251,12 +259,16 @@ distributed actor DocumentCollection: ServiceActor, CollectionInterface {
         let list = queries.acquireList(read.listKey, mayRead: read.mayRead)
         defer { releaseList(list) }
         var encoder: PageEncoder?
-        var charge: CollectionMemoryLedger.Charge?
-        defer { if let charge { host.memory.release([charge]) } }
+        var (scanCharge, charge): (CollectionMemoryLedger.Charge?, CollectionMemoryLedger.Charge?)
+        defer { host.memory.release([scanCharge, charge].compactMap { $0 }) }
+        var failure: CollectionError?
         await takeTurns(of: caller.connection) {
             let slice = ScanSlice()
             if encoder == nil {
-                guard queries.continueScan(list) else { return false }
+                guard queries.continueScan(list) else {
+                    failure = recount(&scanCharge, of: list, for: caller)
+                    return failure != nil
+                }
                 let documents = window.computeFirstWindow(in: list.rows)
                 let cursor =
                     window.hasMore ? documents.last.map { QueryCursor(behind: $0, in: read.query.order).text } : nil
@@ -271,8 +283,26 @@ distributed actor DocumentCollection: ServiceActor, CollectionInterface {
         }
         // The lists of a collection that has ended meanwhile are empty.
         try checkOpen()
+        if let failure { throw failure }
         guard let encoder else { throw .closed }
         return encoder.encoded()
+    }
+
+    /// Smaller changes of the memory of a scan are not counted.
+    private static let scanPrecision = 16 << 10
+
+    /// Counts the memory of a scan that continues later for its caller; returns the limit that it exceeds.
+    private func recount(
+        _ charge: inout CollectionMemoryLedger.Charge?, of list: MatchList, for caller: CollectionConnectionState
+    ) -> CollectionError? {
+        let bytes = list.byteCount
+        guard abs(bytes - (charge?.bytes ?? 0)) >= Self.scanPrecision else { return nil }
+        let new = CollectionMemoryLedger.Charge(bytes: bytes, holder: caller.holder, client: caller)
+        do throws(CollectionError) { try host.memory.replace(charge.map { [$0] } ?? [], with: new) } catch {
+            return error
+        }
+        charge = new
+        return nil
     }
 
     /// Counts the text of a page for its caller; returns nil when there is no room.

@@ -2,8 +2,8 @@ internal import Platform
 
 /// The evaluation of mutations. Only its end changes documents.
 extension DocumentTable {
-    /// After this number of starts, an evaluation is completed in one part, if that takes at most the time, in nanoseconds.
-    private static let (maximumStarts, maximumTime) = (4, 50_000_000 as UInt64)
+    /// The number of starts after which a mutation is not executed.
+    private static let maximumStarts = 16
     /// The number of bytes of a document that count as a step of an evaluation.
     private static let bytesOfStep = 256
 
@@ -33,7 +33,7 @@ extension DocumentTable {
     enum EvaluationPart {
         /// The evaluation must be resumed.
         case incomplete
-        /// The mutation was not executed: others change its documents again and again, and it takes too long for one part.
+        /// The mutation was not executed: its documents have changed again and again.
         case contended
         case complete(MutationOutcome)
     }
@@ -47,35 +47,32 @@ extension DocumentTable {
         // It may have been repeated over another connection meanwhile.
         if let outcome = recordedOutcome(of: evaluation.mutation, by: evaluation.client) { return .complete(outcome) }
         if !evaluation.isStarted || !evaluation.isValid(isThere: isThere, { self.document($0) }) {
+            guard evaluation.starts < Self.maximumStarts else { return .contended }
             start(&evaluation, at: now)
         }
         let writes = evaluation.mutation.writes
-        var whole = evaluation.starts >= Self.maximumStarts ? ScanSlice(nanoseconds: Self.maximumTime) : nil
-        do throws(CollectionError) {
-            while true {
-                while evaluation.next < writes.count {
-                    let bytes = try perform(
-                        writes[evaluation.next], &evaluation, isThere: isThere, check: check, may: may)
-                    evaluation.advance()
-                    guard evaluation.next < writes.count else { break }
-                    let steps = 1 + bytes / Self.bytesOfStep
-                    if let isOver = whole?.isOver(afterSteps: steps) {
-                        if isOver { return .contended }
-                    } else if slice.isOver(afterSteps: steps) {
-                        return .incomplete
-                    }
-                }
-                if hasRoom(for: evaluation) { break }
-                // Others have used the quotas meanwhile. The evaluation as of now has the error, or room.
-                start(&evaluation, at: now)
-                whole = ScanSlice(nanoseconds: Self.maximumTime)
-            }
-        } catch {
+        func failure(_ error: CollectionError, at index: Int?) -> EvaluationPart {
             let outcome = MutationOutcome(
                 number: evaluation.mutation.number, revision: revision, error: error,
-                index: writes.count > 1 ? evaluation.next : nil)
+                index: writes.count > 1 ? index : nil)
             remember(outcome, of: evaluation, isWritten: false)
             return .complete(outcome)
+        }
+        while evaluation.next < writes.count {
+            let bytes: Int
+            do throws(CollectionError) {
+                bytes = try perform(writes[evaluation.next], &evaluation, isThere: isThere, check: check, may: may)
+            } catch {
+                return failure(error, at: evaluation.next)
+            }
+            evaluation.advance()
+            if evaluation.next < writes.count, slice.isOver(afterSteps: 1 + bytes / Self.bytesOfStep) {
+                return .incomplete
+            }
+        }
+        // Others may have used the quotas meanwhile.
+        if let (error, id) = exceededQuota(of: evaluation) {
+            return failure(error, at: writes.lastIndex { $0.command.id == id })
         }
         evaluation.renumber(after: revision, at: time)
         apply(evaluation)
@@ -92,26 +89,26 @@ extension DocumentTable {
         return outcome
     }
 
-    /// Returns whether the changes of a complete evaluation are within the quotas after those of others.
-    private func hasRoom(for evaluation: borrowing MutationEvaluation) -> Bool {
-        guard evaluation.firstRevision != revision else { return true }
-        let changes = evaluation.changes.map { (after: $0.document, before: document($0.id)) }
-        func growth(_ change: (after: Document?, before: Document?)) -> Int {
+    /// Returns the quota that the changes of a complete evaluation exceed after those of others, and the document.
+    private func exceededQuota(of evaluation: borrowing MutationEvaluation) -> (CollectionError, DocumentID)? {
+        guard evaluation.firstRevision != revision else { return nil }
+        let changes = evaluation.changes.map { (id: $0.id, after: $0.document, before: document($0.id)) }
+        func growth(_ change: (id: DocumentID, after: Document?, before: Document?)) -> Int {
             (change.after?.encodedByteCount ?? 0) - (change.before?.encodedByteCount ?? 0)
         }
         var others = DocumentQuotas()
         // In this order there is room if there is room in any.
-        for (after, before) in changes.sorted(by: { growth($0) < growth($1) }) {
+        for (id, after, before) in changes.sorted(by: { growth($0) < growth($1) }) {
             if let after {
                 do throws(CollectionError) {
                     try shares.check(before, with: after, limits, beyond: others)
                 } catch {
-                    return false
+                    return (error, id)
                 }
             }
             others.replace(before, with: after)
         }
-        return true
+        return nil
     }
 
     private mutating func start(_ evaluation: inout MutationEvaluation, at now: Int) {

@@ -56,6 +56,9 @@ struct MutationEvaluation: Sendable {
         reads.reduce(changes.reduce(0) { $0 + ($1.document?.byteCount ?? 0) }) { $0 + ($1.document?.byteCount ?? 0) }
     }
 
+    /// The documents of the table that the writes have read; only for several writes.
+    var readDocuments: some Sequence<DocumentID> { reads.lazy.map(\.id) }
+
     /// Starts with the first write.
     ///
     /// - Parameter revision: the number of the table's last write.

@@ -25,10 +25,17 @@ package struct FieldPath: Sendable {
     let text: String
     /// Nil for an invalid path.
     @usableFromInline let location: Location?
+    /// The path of the object that has the value; nil for a field of the document.
+    let parent: PathText?
 
     /// Creates a path in its normal form: with a backslash only where it is needed.
     init(_ text: String) {
         location = Self.parseLocation(text)
+        if case .field(let names)? = location, names.count > 1 {
+            parent = PathText(text: Self.text(names.dropLast()))
+        } else {
+            parent = nil
+        }
         guard case .field(let names)? = location, text.utf8.contains(UInt8(ascii: "\\")) else {
             self.text = text
             return
@@ -36,7 +43,7 @@ package struct FieldPath: Sendable {
         self.text = Self.text(names)
     }
 
-    private static func text(_ names: [String]) -> String {
+    private static func text(_ names: some Sequence<String>) -> String {
         var text: [UInt8] = []
         for (number, name) in names.enumerated() {
             if number > 0 { text.append(UInt8(ascii: ".")) }
@@ -109,6 +116,14 @@ package struct FieldPath: Sendable {
         }
     }
 
+    /// Calls `body` with the canonical text of a value within objects; nil when it is missing.
+    static func withText<Result>(
+        of names: ArraySlice<String>, in document: Document, _ body: (UnsafeRawBufferPointer?) throws -> Result
+    ) rethrows -> Result {
+        guard let first = names.first else { return try body(nil) }
+        return try document.fields.withText(of: first) { try body(member(names.dropFirst(), of: $0)) }
+    }
+
     /// Returns the text of the value of metadata; nil when it is missing.
     @usableFromInline
     func metadata(of document: Document) -> [UInt8]? { value(in: document)?.json }
@@ -136,6 +151,14 @@ package struct FieldPath: Sendable {
         case nil: return nil
         }
     }
+}
+
+/// The text of a path, compared by its bytes.
+struct PathText: Hashable, Sendable {
+    let text: String
+
+    static func == (one: Self, other: Self) -> Bool { one.text.isSameBytes(as: other.text) }
+    func hash(into hasher: inout Hasher) { text.hashBytes(into: &hasher) }
 }
 
 /// Compared by its bytes, because strings that are equal in Swift may be different names.

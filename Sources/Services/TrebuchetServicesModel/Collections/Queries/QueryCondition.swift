@@ -63,23 +63,23 @@ public struct QueryCondition: Sendable {
     public static func any(of conditions: [QueryCondition]) -> Self { Self(.any(conditions.map { [$0] })) }
 
     func matches(_ document: Document) -> Bool {
-        var (elements, slice) = (ArrayElements(), ScanSlice.unlimited)
-        guard case .any(let groups) = kind else { return matches(document, &elements, &slice) ?? false }
-        return groups.contains { group in group.allSatisfy { $0.matches(document, &elements, &slice) ?? false } }
+        var (cache, slice) = (ConditionCache(), ScanSlice.unlimited)
+        guard case .any(let groups) = kind else { return matches(document, &cache, &slice) ?? false }
+        return groups.contains { group in group.allSatisfy { $0.matches(document, &cache, &slice) ?? false } }
     }
 
     /// Evaluates a condition without groups. Returns nil when the time is up and the call must be repeated.
     ///
-    /// - Parameter elements: the cache for the same document.
-    package func matches(_ document: Document, _ elements: inout ArrayElements, _ slice: inout ScanSlice) -> Bool? {
+    /// - Parameter cache: the cache for the same document.
+    package func matches(_ document: Document, _ cache: inout ConditionCache, _ slice: inout ScanSlice) -> Bool? {
         switch kind {
         // See `ConditionEvaluation`.
         case .any: return false
         case .field(let field, .contains, _):
-            return elements.contain(operands[0], in: field, of: document, &slice)
+            return cache.contain(operands[0], in: field, of: document, &slice)
         case .field(let field, let comparison, _):
             let isExact = !document.fields.hasWideNumbers
-            return field.withText(in: document) { compare($0, comparison, isExact: isExact) }
+            return cache.withText(of: field, in: document) { compare($0, comparison, isExact: isExact) }
         }
     }
 
@@ -92,7 +92,7 @@ public struct QueryCondition: Sendable {
         case .equal: return operand.isEqual(to: present, isExact: isExact)
         case .notEqual: return !operand.isEqual(to: present, isExact: isExact)
         case .isIn: return operands.contains { $0.isEqual(to: present, isExact: isExact) }
-        // See `ArrayElements`.
+        // See `ConditionCache`.
         case .contains: return false
         case .prefix: return operand.isPrefix(of: present)
         case .less: return operand.order(after: present).map { $0 < 0 } ?? false

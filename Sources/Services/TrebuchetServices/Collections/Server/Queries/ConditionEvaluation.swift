@@ -12,14 +12,14 @@ struct ConditionEvaluation {
     ///
     /// - Parameters:
     ///   - conditions: the same ones in each call.
-    ///   - elements: the cache for the document.
+    ///   - cache: the cache for the document.
     /// - Returns: whether all conditions hold; nil when the evaluation must be resumed.
     mutating func resume(
-        _ conditions: [QueryCondition], _ elements: inout ArrayElements, _ slice: inout ScanSlice
+        _ conditions: [QueryCondition], _ cache: inout ConditionCache, _ slice: inout ScanSlice
     ) -> Bool? {
         while condition < conditions.count {
             guard case .any(let groups) = conditions[condition].kind else {
-                guard let isMatch = conditions[condition].matches(row.document, &elements, &slice) else { return nil }
+                guard let isMatch = conditions[condition].matches(row.document, &cache, &slice) else { return nil }
                 guard isMatch else { return false }
                 condition += 1
                 if condition < conditions.count, slice.isOver(after: row) { return nil }
@@ -30,7 +30,7 @@ struct ConditionEvaluation {
                 (condition, group, member) = (condition + 1, 0, 0)
                 continue
             }
-            guard let isMatch = groups[group][member].matches(row.document, &elements, &slice) else { return nil }
+            guard let isMatch = groups[group][member].matches(row.document, &cache, &slice) else { return nil }
             if isMatch {
                 member += 1
             } else {

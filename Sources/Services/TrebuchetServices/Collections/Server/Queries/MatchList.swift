@@ -40,7 +40,7 @@ final class MatchList {
     private var included = SlotSet()
     private var ahead: Ahead
     /// The evaluation for the next document to scan, when it has taken longer than a time slice.
-    private var scanned: (evaluation: ConditionEvaluation, elements: ArrayElements)?
+    private var scanned: (evaluation: ConditionEvaluation, cache: ConditionCache)?
     /// The number of documents that its conditions were evaluated for; for tests.
     private(set) var evaluations = 0
     /// The number of queries and calls that use it.
@@ -55,6 +55,9 @@ final class MatchList {
         self.mayRead = mayRead
         ahead = slots.map { .some($0, from: 0) } ?? .from(0)
     }
+
+    /// The approximate size in bytes of the list and of an incomplete evaluation, divided by the users.
+    var byteCount: Int { (rows.count * RowList.rowBytes + (scanned?.cache.byteCount ?? 0)) / max(1, users) }
 
     var isComplete: Bool { if case .nothing = ahead { true } else { false } }
 
@@ -95,9 +98,9 @@ final class MatchList {
     private func continueEvaluation(of row: DocumentRow, _ slice: inout ScanSlice) -> Bool? {
         // Another document when it has changed meanwhile.
         let resumed = scanned?.evaluation.row.document.isSame(as: row.document) == true ? scanned : nil
-        var (evaluation, elements) = resumed ?? (beginEvaluation(of: row), ArrayElements())
-        let isMatch = evaluation.resume(key.conditions, &elements, &slice)
-        scanned = isMatch == nil ? (evaluation, elements) : nil
+        var (evaluation, cache) = resumed ?? (beginEvaluation(of: row), ConditionCache())
+        let isMatch = evaluation.resume(key.conditions, &cache, &slice)
+        scanned = isMatch == nil ? (evaluation, cache) : nil
         return isMatch
     }
 
@@ -110,9 +113,9 @@ final class MatchList {
     ///
     /// - Parameters:
     ///   - evaluation: nil at first.
-    ///   - elements: the cache for the document.
+    ///   - cache: the cache for the document.
     func matches(
-        _ change: DocumentRows.Change, _ evaluation: inout ConditionEvaluation?, _ elements: inout ArrayElements,
+        _ change: DocumentRows.Change, _ evaluation: inout ConditionEvaluation?, _ cache: inout ConditionCache,
         _ slice: inout ScanSlice
     ) -> Bool? {
         guard let after = change.after, !isAhead(change.slot) else { return false }
@@ -120,7 +123,7 @@ final class MatchList {
             guard mayRead(after.document) else { return false }
             evaluation = beginEvaluation(of: after)
         }
-        return evaluation?.resume(key.conditions, &elements, &slice)
+        return evaluation?.resume(key.conditions, &cache, &slice)
     }
 
     /// Returns nil when the list does not change.

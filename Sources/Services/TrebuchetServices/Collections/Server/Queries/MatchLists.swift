@@ -21,7 +21,7 @@ struct MatchLists {
         var searches: [QueryIndex.Search]
         /// The numbers of the lists that may be affected; those of the last search are added at its end.
         var lists: [Int] = []
-        var elements = ArrayElements()
+        var cache = ConditionCache()
         /// The evaluation of the last of the lists, if it has taken longer than a time slice.
         var evaluation: ConditionEvaluation?
         /// The effect on the last of the lists, which some of its queries do not include yet.
@@ -150,7 +150,7 @@ struct MatchLists {
         while let number = change.lists.last {
             if let list = byNumber[number] {
                 if change.effect == nil {
-                    guard let isMatch = list.matches(change.change, &change.evaluation, &change.elements, &slice) else {
+                    guard let isMatch = list.matches(change.change, &change.evaluation, &change.cache, &slice) else {
                         unapplied = change
                         return false
                     }

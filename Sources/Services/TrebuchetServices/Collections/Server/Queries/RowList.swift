@@ -12,6 +12,8 @@ struct RowList {
     }
 
     static let maximumPieceCount = 512
+    /// The bytes of a row, without its document.
+    static let rowBytes = MemoryLayout<Entry>.stride
 
     /// No piece is empty.
     private var pieces: [[Entry]] = []
