@@ -164,8 +164,8 @@ let package = Package(
         library(
             "TrebuchetNodes", in: "Cluster",
             [
-                "Trebuchet", "TrebuchetCluster", "TrebuchetActors", "TrebuchetClient", "Bytes", "Platform",
-                "Transports", "Relays", "Networking", "WebSockets", "TrebuchetWire", "COpenSSL",
+                "Trebuchet", "TrebuchetCluster", "TrebuchetActors", "Bytes", "Platform", "Transports", "Relays",
+                "Networking", "WebSockets", "TrebuchetWire",
             ]),
         library(
             "TrebuchetStore", in: "Server",
@@ -182,13 +182,6 @@ let package = Package(
         library(
             "TrebuchetTelemetry", in: "Observability",
             ["Trebuchet", "TrebuchetActors", "TrebuchetWire", "Transports", "Transfers", "Bytes"]),
-        // The developer inspector of a server.
-        library(
-            "TrebuchetInspector", in: "Observability",
-            [
-                "Trebuchet", "TrebuchetNodes", "TrebuchetActors", "TrebuchetClient", "TrebuchetWire", "WebSockets",
-                "Networking", "Transports", "Bytes", "Platform", "CInspectorFiles",
-            ]),
         // Services of a backend as actors: sign-in, rooms, topics, collections.
         library(
             "TrebuchetServices", in: "Services",
@@ -201,7 +194,15 @@ let package = Package(
         library(
             "TrebuchetTesting", in: "Testing",
             ["Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "Networking", "Platform", "Bytes"]),
-        // Layer 7: the parts of commands.
+        // Layer 7
+        // The developer inspector of a server.
+        library(
+            "TrebuchetInspector", in: "Observability",
+            [
+                "Trebuchet", "TrebuchetNodes", "TrebuchetActors", "TrebuchetClient", "TrebuchetWire", "WebSockets",
+                "Networking", "Transports", "Bytes", "Platform", "CInspectorFiles",
+            ]),
+        // The parts of commands.
         library(
             "Commands", in: "Tools",
             ["Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetServices", "Platform"]),

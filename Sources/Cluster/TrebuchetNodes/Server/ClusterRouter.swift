@@ -85,30 +85,21 @@ final class ClusterRouter: RemoteRouter {
         shared.set(reactor: shards.first?.reactor, memory: shards.first?.context.memory) { [parts] slot, node in
             for shard in parts.shards { shard.shard.reactor.execute { shard.forgetOwner(of: slot, node) } }
         }
-        whenOwnerIsKnown { [parts] slot, owner, isHere in
+        // Ends the shared streams of a slot's previous owner before any message goes to the next owner. No response of the next
+        // owner can then arrive ahead of the updates that its call causes.
+        let ownerIsKnown: @Sendable (ClusterSlot, ClusterNode) -> Void = { [shared, node, parts] slot, owner in
+            shared.slotDidMove(slot, to: owner)
             for shard in parts.shards {
-                shard.deliverNotice { shard.ownerDidChange(of: slot, to: owner, isHere: isHere) }
+                shard.deliverNotice { shard.ownerDidChange(of: slot, to: owner, isHere: owner == node) }
             }
         }
-        return made
-    }
-
-    /// Ends the shared streams of a slot's previous owner before any message goes to the next owner. No response of the next owner
-    /// can then arrive ahead of the updates that its call causes. Called before this node joins.
-    ///
-    /// - Parameter notify: Announces an owner to all reactors.
-    private func whenOwnerIsKnown(_ notify: @escaping @Sendable (ClusterSlot, ClusterNode, _ isHere: Bool) -> Void) {
-        let (shared, node) = (shared, node)
-        let notifyOwner: @Sendable (ClusterSlot, ClusterNode) -> Void = { slot, owner in
-            shared.slotDidMove(slot, to: owner)
-            notify(slot, owner, owner == node)
-        }
-        directory.beforeAnswers(notifyOwner)
-        watch.beforeAssigned { [directory] slot in
+        directory.beforeAnswers(ownerIsKnown)
+        watch.beforeAssigned { [directory, node] slot in
             // Later queries wait until the owner is known here.
             directory.forget(slot)
-            notifyOwner(slot, node)
+            ownerIsKnown(slot, node)
         }
+        return made
     }
 
     var store: any PerActorStore { engineStore }

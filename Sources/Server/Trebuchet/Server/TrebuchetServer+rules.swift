@@ -11,7 +11,7 @@ extension TrebuchetServer {
     /// `replaceRules` of the services.
     ///
     /// In a cluster each server has a separate closure: replace it at each. The closure of the client's server decides when a shared
-    /// stream, sent once to that node for all its clients, ends.
+    /// stream, sent once to that server for all its clients, ends.
     ///
     /// - Precondition: The server was created with `AccessPolicy.authorize`. Otherwise it would run without authorization until
     ///   this call.

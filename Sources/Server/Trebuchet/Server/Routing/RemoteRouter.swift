@@ -189,7 +189,7 @@ enum ActorMoved {
     /// Returns true for an error of an activation that was given up before the change of a call was acknowledged.
     static func mayHaveBegun(_ error: any Error) -> Bool { (error as? TrebuchetError)?.isOfLostActivation == true }
 
-    static var error: TrebuchetError { .moved("the actor has just moved to another node; retry") }
+    static var error: TrebuchetError { .moved("the actor has just moved to another server; retry") }
 
     static func isIt(_ error: any Error) -> Bool { (error as? TrebuchetError)?.isOfMovedActor == true }
 }
