@@ -74,6 +74,7 @@ let package = Package(
         .library(name: "TrebuchetInspector", targets: ["TrebuchetInspector"]),
         .library(name: "TrebuchetStore", targets: ["TrebuchetStore"]),
         .library(name: "TrebuchetCluster", targets: ["TrebuchetCluster"]),
+        .library(name: "TrebuchetNodes", targets: ["TrebuchetNodes"]),
         .library(name: "TrebuchetRedis", targets: ["TrebuchetRedis"]),
         .library(name: "TrebuchetTesting", targets: ["TrebuchetTesting"]),
         .executable(name: "trebuchet", targets: ["TrebuchetTool"]),
@@ -155,10 +156,17 @@ let package = Package(
             "Trebuchet", in: "Server",
             [
                 "CWebFiles",
-                "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Bytes", "Platform", "Transports", "Relays",
-                "Networking", "WebSockets", "TrebuchetWire", "Deltas", "COpenSSL",
+                "TrebuchetActors", "TrebuchetClient", "Bytes", "Platform", "Transports", "Relays", "Networking",
+                "WebSockets", "TrebuchetWire", "Deltas", "COpenSSL",
             ]),
         // Layer 6
+        // Servers as nodes of a cluster: routing to other nodes, and logs in the coordination store.
+        library(
+            "TrebuchetNodes", in: "Cluster",
+            [
+                "Trebuchet", "TrebuchetCluster", "TrebuchetActors", "Bytes", "Platform", "Transports", "Relays",
+                "Networking", "WebSockets", "TrebuchetWire",
+            ]),
         library(
             "TrebuchetStore", in: "Server",
             [
@@ -174,13 +182,6 @@ let package = Package(
         library(
             "TrebuchetTelemetry", in: "Observability",
             ["Trebuchet", "TrebuchetActors", "TrebuchetWire", "Transports", "Transfers", "Bytes"]),
-        // The developer inspector of a server.
-        library(
-            "TrebuchetInspector", in: "Observability",
-            [
-                "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "TrebuchetWire", "WebSockets",
-                "Networking", "Transports", "Bytes", "Platform", "CInspectorFiles",
-            ]),
         // Services of a backend as actors: sign-in, rooms, topics, collections.
         library(
             "TrebuchetServices", in: "Services",
@@ -193,7 +194,15 @@ let package = Package(
         library(
             "TrebuchetTesting", in: "Testing",
             ["Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "Networking", "Platform", "Bytes"]),
-        // Layer 7: the parts of commands.
+        // Layer 7
+        // The developer inspector of a server.
+        library(
+            "TrebuchetInspector", in: "Observability",
+            [
+                "Trebuchet", "TrebuchetNodes", "TrebuchetActors", "TrebuchetClient", "TrebuchetWire", "WebSockets",
+                "Networking", "Transports", "Bytes", "Platform", "CInspectorFiles",
+            ]),
+        // The parts of commands.
         library(
             "Commands", in: "Tools",
             ["Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetServices", "Platform"]),
@@ -213,8 +222,8 @@ let package = Package(
             "TrebuchetCLI", in: "Tools",
             [
                 "Commands", "Benchmarks", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports",
-                "TrebuchetServices", "TrebuchetStore", "TrebuchetCluster", "TrebuchetRedis", "SharedState",
-                "WebSockets", "Transfers", "TrebuchetTelemetry", "TrebuchetInspector",
+                "TrebuchetServices", "TrebuchetStore", "TrebuchetCluster", "TrebuchetNodes", "TrebuchetRedis",
+                "SharedState", "WebSockets", "Transfers", "TrebuchetTelemetry", "TrebuchetInspector",
                 "Networking", "TrebuchetWire", "Bytes", "Platform", "CEpoll",
             ]),
         // Layer 10
@@ -250,21 +259,23 @@ let package = Package(
         test(
             "TrebuchetRedisTests", in: "Cluster",
             [
-                "TrebuchetRedis", "TrebuchetCluster", "TrebuchetStore", "Trebuchet", "TrebuchetActors", "Networking",
+                "TrebuchetRedis", "TrebuchetCluster", "TrebuchetNodes", "TrebuchetStore", "Trebuchet",
+                "TrebuchetActors", "Networking",
                 "Transports", "Bytes", "Platform", "TestCertificates", "DocumentedDefaults", "TestSupport",
             ]),
         test(
             "ServerNodesTests", in: "Cluster",
             [
-                "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Transports", "TrebuchetTesting",
-                "Platform", "TestSupport", "NodeSupport", "WebSockets", "Networking", "Deltas", "ServicesPython",
+                "Trebuchet", "TrebuchetNodes", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Transports",
+                "TrebuchetTesting", "Platform", "TestSupport", "NodeSupport", "WebSockets", "Networking", "Deltas",
+                "ServicesPython",
             ]),
         test(
             "ServicesNodesTests", in: "Services",
             [
                 "TrebuchetServices", "TrebuchetServicesModel", "TrebuchetServicesClient", "Trebuchet",
-                "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Transports", "SharedState", "Platform",
-                "TestSupport", "NodeSupport",
+                "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "TrebuchetNodes", "Transports", "SharedState",
+                "Platform", "TestSupport", "NodeSupport",
             ]),
         test("RelaysTests", in: "State", ["Relays", "Platform", "TestSupport"]),
         test("QStreamTests", in: "State", ["QStream", "Relays", "Platform", "TestSupport"]),
@@ -324,7 +335,7 @@ let package = Package(
             [
                 "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetTesting", "Networking",
                 "WebSockets", "Bytes", "Platform", "TestCertificates", "TestSupport", "TrebuchetTelemetry",
-                "TrebuchetInspector",
+                "TrebuchetInspector", "TrebuchetNodes",
             ]),
         // Streaming: envelopes, sequence numbers, the client's registry, delivery, duplicates.
         test(
@@ -337,8 +348,9 @@ let package = Package(
         test(
             "TrebuchetStoreTests", in: "Server",
             [
-                "TrebuchetStore", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "Transports",
-                "CSQLite", "DocumentedDefaults", "TestSupport", "Platform", "PowerCuts", "PowerCut", "TrebuchetTesting",
+                "TrebuchetStore", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster",
+                "TrebuchetNodes", "Transports", "CSQLite", "DocumentedDefaults", "TestSupport", "Platform", "PowerCuts",
+                "PowerCut", "TrebuchetTesting",
                 "TrebuchetServices", "SharedState",
             ]),
         test(
@@ -392,7 +404,7 @@ let package = Package(
         // Cluster nodes for tests of servers and services.
         .target(
             name: "NodeSupport",
-            dependencies: ["Trebuchet", "TrebuchetCluster", "Transports", "Platform", "TestSupport"],
+            dependencies: ["Trebuchet", "TrebuchetCluster", "TrebuchetNodes", "Transports", "Platform", "TestSupport"],
             path: "Tests/Support/NodeSupport", swiftSettings: settings),
         // Support for tests of all modules.
         .target(
@@ -512,7 +524,8 @@ let package = Package(
             name: "Consistency",
             dependencies: [
                 "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetServices", "SharedState",
-                "TrebuchetStore", "TrebuchetTesting", "TrebuchetCluster", "TrebuchetRedis", "Networking", "Benchmarks",
+                "TrebuchetStore", "TrebuchetTesting", "TrebuchetCluster", "TrebuchetNodes", "TrebuchetRedis",
+                "Networking", "Benchmarks",
                 "Platform", "ServicesPython", "ToolOptions", "TestSupport",
             ],
             path: "Tools/Consistency", swiftSettings: settings),
@@ -552,8 +565,8 @@ let package = Package(
             name: "DocumentationSnippetTests",
             dependencies: [
                 "Trebuchet", "TrebuchetServices", "SharedState", "Loading", "QStream", "Relays", "StateMachines",
-                "TrebuchetStore", "TrebuchetCluster", "TrebuchetRedis", "TrebuchetTesting", "TrebuchetTelemetry",
-                "TrebuchetInspector", "TestSupport",
+                "TrebuchetStore", "TrebuchetCluster", "TrebuchetNodes", "TrebuchetRedis", "TrebuchetTesting",
+                "TrebuchetTelemetry", "TrebuchetInspector", "TestSupport",
             ],
             path: "Tests/Project/DocumentationSnippetTests",
             swiftSettings: [.swiftLanguageMode(.v6)]),

@@ -155,3 +155,9 @@ extension ClusterEngine {
         try await storeSnapshot(snapshot, at: offset, of: log, lease: lease, keepingLast: 1_000)
     }
 }
+
+/// A coordination store whose data is in a file of this machine.
+package protocol FileBackedEngine: ClusterEngine {
+    /// Throws if the file is unreadable or no longer at its path; for readiness.
+    func checkPath() async throws(ClusterEngineError)
+}

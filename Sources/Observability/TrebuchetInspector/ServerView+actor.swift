@@ -2,7 +2,6 @@ internal import Networking
 internal import Synchronization
 internal import Trebuchet
 internal import TrebuchetActors
-internal import TrebuchetCluster
 
 /// The query for one actor: `?versions=50&earlier=1`.
 struct ActorDetailQuery {
@@ -62,7 +61,7 @@ extension ServerView {
             ("name", .text(record.name)), ("type", .text(record.type.name)),
             ("reactor", .text(reactorName(of: record))), ("onDemand", .flag(record.reservation != nil)),
             ("clustered", .flag(record.isClustered)),
-            ("slot", record.isClustered ? .count(ClusterSlot(of: record.name).number) : .null),
+            ("slot", record.isClustered ? .count(record.partition) : .null),
             ("persisted", .flag(record.persisted != nil)),
             ("states", .list(description.states.map { Self.json($0, version[$0]) })),
             ("events", .list(description.events.map { .text($0) })),

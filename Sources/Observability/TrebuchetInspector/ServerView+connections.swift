@@ -23,7 +23,7 @@ extension ServerView {
             ("reactor", .text(connection.reactor)), ("seconds", .seconds(connection.age)),
             ("streams", .count(connection.streams)), ("calls", .count(connection.calls)),
             ("bufferedBytes", .count(connection.bufferedBytes)), ("writable", .flag(connection.isWritable)),
-            ("draining", .flag(connection.isDraining)), ("ofNode", .flag(connection.isOfNode)),
+            ("draining", .flag(connection.isDraining)), ("ofNode", .flag(connection.isForwarded)),
             ("lastError", error ?? .null),
         ])
     }

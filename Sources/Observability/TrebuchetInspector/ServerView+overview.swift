@@ -1,5 +1,6 @@
 internal import Trebuchet
 internal import TrebuchetActors
+internal import TrebuchetNodes
 
 /// Views of the server as a whole.
 extension ServerView {

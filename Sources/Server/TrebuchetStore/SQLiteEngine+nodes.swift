@@ -1,5 +1,5 @@
 internal import Synchronization
-package import Trebuchet
+internal import Trebuchet
 public import TrebuchetCluster
 
 /// The state of this process only: live nodes, messages, and the check of the file's path.
@@ -43,9 +43,13 @@ extension SQLiteEngine {
 }
 
 extension SQLiteEngine: FileBackedEngine {
-    package func checkPath() async throws(StateStoreError) {
-        _ = try await store.get([StateKey("trebuchet.health", "probe")])
-        if let failure = failedWrite.withLock({ $0 }) { throw failure }
-        try await (store as? any FileBackedStore)?.checkFileLocation()
+    package func checkPath() async throws(ClusterEngineError) {
+        do throws(StateStoreError) {
+            _ = try await store.get([StateKey("trebuchet.health", "probe")])
+            if let failure = failedWrite.withLock({ $0 }) { throw failure }
+            try await (store as? any FileBackedStore)?.checkFileLocation()
+        } catch {
+            throw ClusterEngineError(.unavailable, "\(error)")
+        }
     }
 }

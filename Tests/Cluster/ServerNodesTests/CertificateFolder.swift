@@ -1,6 +1,7 @@
 import Foundation
 import Networking
 import Trebuchet
+import TrebuchetNodes
 
 /// A folder with the certificates of nodes, removed with the object.
 final class CertificateFolder: Sendable {

@@ -5,6 +5,7 @@ import TrebuchetActors
 import TrebuchetCluster
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// Responses that wait for streams: their number, duration and conditions.
 @Suite(.timeLimit(.minutes(5))) struct ClusterCommitGateTests {
@@ -21,7 +22,7 @@ import TrebuchetCluster
             #expect(await eventually { client.versions.count == names.count })
             for shard in nodes[0].server.shards {
                 await shard.reactor.perform {
-                    for relays in shard.connections.values.compactMap(\.forwarder) {
+                    for relays in shard.connections.values.compactMap(\.callForwarder) {
                         for stream in relays.streams.values { relays.resuming.insert(stream) }
                         relays.streams = [:]
                     }

@@ -5,6 +5,7 @@ import TrebuchetActors
 import TrebuchetCluster
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// Nodes whose coordination store has lost its data or refuses writes, and their reported readiness.
 @Suite(.timeLimit(.minutes(5))) struct DataLossTests {
@@ -160,7 +161,11 @@ import TrebuchetCluster
         #expect(await eventually { node.member.slotCount == 0 })
         #expect(await eventually { await problem(node.server)?.hasSuffix("at 10.1.2.3, say") == true })
         #expect(await eventually { (try? await node.server.metricList().now.isReady) == false })
-        #expect(await eventually { (try? await node.server.metricList().now.cluster?.isStoreResponding) == false })
+        #expect(
+            await eventually {
+                let metrics = try? await node.server.metricList().now.router
+                return metrics?.first { $0.name == "trebuchet_cluster_engine_up" }?.value == 0
+            })
         await lines.wait { $0.contains { $0.contains("node a cannot serve") } }
         faulty.set { $0.isAway = false }
         #expect(await eventually { await problem(node.server) == nil })

@@ -5,6 +5,7 @@ import TrebuchetActors
 import TrebuchetCluster
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// Logs of actors in a coordination store, across successive owners.
 @Suite struct EngineStoreTests {

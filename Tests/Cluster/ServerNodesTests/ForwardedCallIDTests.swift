@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// Call IDs between nodes.
 @Suite struct ForwardedCallIDTests {

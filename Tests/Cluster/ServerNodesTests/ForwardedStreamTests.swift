@@ -2,6 +2,7 @@ import Testing
 import TrebuchetActors
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// The position of a stream's client, as the forwarding node that resumes the stream knows it.
 @Suite struct ForwardedStreamTests {

@@ -6,6 +6,7 @@ import TrebuchetActors
 import TrebuchetCluster
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// Actors of a cluster whose states are larger than a log entry.
 @Suite(.timeLimit(.minutes(5))) struct LargeActorTests {

@@ -2,6 +2,7 @@ import Platform
 import Testing
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// The schedule of log comparisons, with times given by the test.
 @Suite struct LogEndScheduleTests {

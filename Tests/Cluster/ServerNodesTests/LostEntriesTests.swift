@@ -6,6 +6,7 @@ import TrebuchetActors
 import TrebuchetCluster
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// A coordination store that returns with older logs while the leases of their owner are valid.
 @Suite(.timeLimit(.minutes(5))) struct LostEntriesTests {

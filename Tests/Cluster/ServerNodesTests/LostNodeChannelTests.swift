@@ -6,6 +6,7 @@ import TrebuchetActors
 import TrebuchetCluster
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// Nodes that lose the messages for each other: both detect it and continue.
 @Suite(.timeLimit(.minutes(5))) struct LostNodeChannelTests {

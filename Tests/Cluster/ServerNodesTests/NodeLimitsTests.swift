@@ -6,6 +6,7 @@ import TrebuchetActors
 import TrebuchetCluster
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// The memory that clients can make a node use.
 @Suite(.timeLimit(.minutes(5))) struct NodeLimitsTests {
@@ -171,7 +172,7 @@ import TrebuchetCluster
         var filters: [StreamFilter?] = []
         for shard in node.server.shards {
             filters += await shard.reactor.perform {
-                shard.connections.values.flatMap { $0.forwarder.map { $0.streams.values.map(\.filter) } ?? [] }
+                shard.connections.values.flatMap { $0.callForwarder.map { $0.streams.values.map(\.filter) } ?? [] }
             }
         }
         return filters
@@ -190,7 +191,7 @@ import TrebuchetCluster
     /// The number of calls that wait for the owner of their actor.
     private func waiting(at node: Node) async -> Int {
         var count = 0
-        for shard in node.server.shards { count += await shard.reactor.perform { shard.slotQueues?.count ?? 0 } }
+        for shard in node.server.shards { count += await shard.reactor.perform { shard.node?.lookups.count ?? 0 } }
         return count
     }
 }

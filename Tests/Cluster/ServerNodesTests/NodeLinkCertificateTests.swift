@@ -7,6 +7,7 @@ import TrebuchetActors
 import TrebuchetCluster
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// Certificates of nodes, from files and from the coordination store.
 @Suite(.timeLimit(.minutes(5))) struct NodeLinkCertificateTests {

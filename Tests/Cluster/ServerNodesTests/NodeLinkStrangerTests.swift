@@ -11,6 +11,7 @@ import TrebuchetCluster
 import WebSockets
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// Peers at the address for node links that are no nodes, or other nodes than they claim.
 @Suite(.timeLimit(.minutes(5))) struct NodeLinkStrangerTests {

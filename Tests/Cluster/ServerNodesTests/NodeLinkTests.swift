@@ -5,6 +5,7 @@ import TrebuchetActors
 import TrebuchetCluster
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// Nodes with direct links to each other.
 @Suite(.timeLimit(.minutes(5))) struct NodeLinkTests {

@@ -2,6 +2,7 @@ import Testing
 import TrebuchetCluster
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// The lines about the cluster in a node's log.
 @Suite struct NodeLogTests {

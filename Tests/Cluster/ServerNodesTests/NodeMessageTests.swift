@@ -3,6 +3,7 @@ import Testing
 import TrebuchetActors
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// The encoding of messages between nodes and of log entries.
 @Suite struct NodeMessageTests {

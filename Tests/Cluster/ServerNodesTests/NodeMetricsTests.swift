@@ -5,6 +5,7 @@ import TrebuchetActors
 import TrebuchetCluster
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// The metrics of each of several nodes, and the slot owners that the inspector shows.
 @Suite(.timeLimit(.minutes(5))) struct NodeMetricsTests {

@@ -5,6 +5,7 @@ import TrebuchetActors
 import TrebuchetCluster
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// Subscribes to a node's actors as another node does, and acknowledges messages when the test requests it.
 final class NodeStreamSubscriber: NodeChannelHandler {
@@ -90,7 +91,7 @@ extension Node {
     /// The shared streams of its actors to other nodes.
     func feeds() async -> [SharedStreamPublisher] {
         var feeds: [SharedStreamPublisher] = []
-        for shard in server.shards { feeds += await shard.reactor.perform { shard.feeds } }
+        for shard in server.shards { feeds += await shard.reactor.perform { shard.node?.feeds ?? [] } }
         return feeds
     }
 }

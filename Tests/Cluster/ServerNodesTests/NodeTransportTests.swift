@@ -6,6 +6,7 @@ import Testing
 import TrebuchetCluster
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// Messages queued for another node.
 @Suite(.timeLimit(.minutes(5))) struct NodeTransportTests {

@@ -7,6 +7,7 @@ import Transports
 import Trebuchet
 import TrebuchetActors
 import TrebuchetCluster
+import TrebuchetNodes
 
 extension Node {
     /// A node with the actors of these tests.

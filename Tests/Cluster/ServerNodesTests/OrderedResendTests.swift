@@ -2,6 +2,7 @@ import Testing
 import TrebuchetCluster
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// The order of calls to the owner of a slot.
 @Suite struct OrderedResendTests {

@@ -109,7 +109,7 @@ import TrebuchetCluster
         let node = try await Self.node("a", MemoryEngine(), store: hasStore ? MemoryStore() : nil, lines: lines)
         for name in ["own", "mine/*"] {
             let logged = lines.entries.filter {
-                $0.contains("'\(name)' has persisted states, but this node has no store")
+                $0.contains("'\(name)' has persisted states, but this server has no store")
             }
             #expect(logged.count == (hasStore ? 0 : 1))
         }

@@ -4,6 +4,7 @@ import Testing
 import Trebuchet
 import TrebuchetActors
 import TrebuchetCluster
+import TrebuchetNodes
 
 /// Nodes that lose slots while they cannot write.
 @Suite(.timeLimit(.minutes(5))) struct OwnershipTests {

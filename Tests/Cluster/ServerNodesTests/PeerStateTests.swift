@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// Detection of lost messages between nodes.
 @Suite struct PeerStateTests {

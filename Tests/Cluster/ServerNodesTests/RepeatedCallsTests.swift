@@ -6,6 +6,7 @@ import TrebuchetActors
 import TrebuchetCluster
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// Repeated `@Idempotent` calls of actors whose owner is alive.
 @Suite(.timeLimit(.minutes(5))) struct RepeatedCallsTests {

@@ -5,6 +5,7 @@ import TrebuchetActors
 import TrebuchetCluster
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// Responses and streams of actors that move to another node while operations there are slow.
 @Suite(.timeLimit(.minutes(5))) struct ResponsesAfterOwnerChangeTests {
@@ -364,7 +365,7 @@ extension Node {
         var count = 0
         for shard in server.shards {
             count += await shard.reactor.perform {
-                shard.connections.values.reduce(0) { $0 + ($1.forwarder?.resuming.count ?? 0) }
+                shard.connections.values.reduce(0) { $0 + ($1.callForwarder?.resuming.count ?? 0) }
             }
         }
         return count

@@ -5,6 +5,7 @@ import TrebuchetActors
 import TrebuchetCluster
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// Streams that a node receives once for all of its clients. Serialized: each node of a test causes load while it runs.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct SharedStreamSubscriptionsTests {

@@ -6,6 +6,7 @@ import TrebuchetActors
 import TrebuchetCluster
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// The flow control of shared streams to a node, and the messages that wait for it. Serialized: each node of a test causes load while it
 /// runs.

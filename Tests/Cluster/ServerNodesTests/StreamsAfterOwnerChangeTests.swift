@@ -4,6 +4,7 @@ import Testing
 import TrebuchetCluster
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// Streams whose actors move to another node.
 @Suite(.timeLimit(.minutes(5))) struct StreamsAfterOwnerChangeTests {
@@ -151,7 +152,7 @@ import TrebuchetCluster
             // Simulates an owner that could not resume the stream: the request is repeated after a delay.
             for shard in nodes[0].server.shards {
                 await shard.reactor.perform {
-                    for relays in shard.connections.values.compactMap(\.forwarder) {
+                    for relays in shard.connections.values.compactMap(\.callForwarder) {
                         for (streamID, stream) in relays.streams {
                             relays.streams[streamID] = nil
                             relays.scheduleResume(stream)

@@ -6,6 +6,7 @@ import Testing
 import TrebuchetCluster
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 @testable import TrebuchetActors
 
 /// Calls that belong to a trace named in their messages, across several nodes.

@@ -6,6 +6,7 @@ import TrebuchetCluster
 import TrebuchetRedis
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 
 /// A server restarted with an older file while the leases of a node are valid, as after a crash with `appendfsync everysec`.
 @Suite(.hasRedis, .timeLimit(.minutes(5)))

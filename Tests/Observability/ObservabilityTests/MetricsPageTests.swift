@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 @testable import TrebuchetActors
 
 /// Compares Docs/Reference/Metrics.md with the metrics of a server.
@@ -23,7 +24,8 @@ import Testing
         list.counts.merge(counts.sum)
         list.refusals = [401: 2]
         list.now.reactors = [MetricList.Reactor(name: "reactor-0")]
-        list.now.cluster = MetricList.Cluster()
+        list.now.router = RouterMetric.ofNode(
+            slots: 0, liveNodes: 0, isStoreResponding: true, acquired: 0, lost: 0)
         let process = ProcessMetrics(
             processorSeconds: 1, residentBytes: 1, virtualBytes: 1, openFiles: 1, maximumOpenFiles: 1, started: 1,
             threads: 1)

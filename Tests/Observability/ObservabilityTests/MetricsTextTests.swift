@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 @testable import TrebuchetActors
 
 /// Metrics in the text format of Prometheus.
@@ -79,7 +80,8 @@ import Testing
         list.counts.merge(counts.sum)
         list.refusals = [401: 2, 503: 1]
         list.now.reactors = [MetricList.Reactor(name: "reactor-0")]
-        list.now.cluster = MetricList.Cluster()
+        list.now.router = RouterMetric.ofNode(
+            slots: 0, liveNodes: 0, isStoreResponding: true, acquired: 0, lost: 0)
         let text = list.text([MethodHistogramIndex.Row(number: 20, type: "Demo.List<\"\n\\>", method: "add(_:)")])
         let file = NSTemporaryDirectory() + "metrics-\(UUID())"
         defer { try? FileManager.default.removeItem(atPath: file) }

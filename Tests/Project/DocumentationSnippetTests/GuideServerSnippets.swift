@@ -3,6 +3,7 @@
 import Foundation
 import Observation
 import Trebuchet
+import TrebuchetNodes
 import TrebuchetTelemetry
 import TrebuchetCluster
 import TrebuchetRedis

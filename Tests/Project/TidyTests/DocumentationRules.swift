@@ -3,7 +3,8 @@ enum DocumentationRules {
     /// The modules whose public declarations are the package's interface.
     static let modules: Set<String> = [
         "Deltas", "IdentifiedArrays", "Loading", "QStream", "Relays", "SharedState", "StateMachines", "Transports",
-        "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "TrebuchetRedis", "TrebuchetServices",
+        "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "TrebuchetNodes", "TrebuchetRedis",
+        "TrebuchetServices",
         "TrebuchetServicesModel", "TrebuchetServicesClient", "TrebuchetStore", "TrebuchetTesting",
         "TrebuchetURLSession", "WebSockets",
     ]

@@ -12,7 +12,8 @@ enum TrapRules {
     static let modules: Set<String> = [
         "Bytes", "Platform", "Transports", "Relays", "IdentifiedArrays", "Networking", "WebSockets", "TrebuchetWire",
         "Deltas",
-        "TrebuchetActors", "TrebuchetClient", "Trebuchet", "TrebuchetServices", "TrebuchetCluster", "TrebuchetRedis",
+        "TrebuchetActors", "TrebuchetClient", "Trebuchet", "TrebuchetServices", "TrebuchetCluster", "TrebuchetNodes",
+        "TrebuchetRedis",
         "TrebuchetServicesModel", "TrebuchetServicesClient", "TrebuchetStore", "Transfers", "TrebuchetTelemetry",
         "TrebuchetInspector", "TrebuchetURLSession",
     ]
@@ -72,8 +73,8 @@ enum TrapRules {
         Group(
             reason: "texts and whole numbers, which always have a form in JSON",
             files: [
-                "Server/Trebuchet/Cluster/Routing/ForwardedClient.swift": 1,
-                "Server/Trebuchet/Cluster/Routing/SharedStreamMessage.swift": 1,
+                "Cluster/TrebuchetNodes/Forwarding/ForwardedClient.swift": 1,
+                "Cluster/TrebuchetNodes/SharedStreams/SharedStreamMessage.swift": 1,
                 "Actors/TrebuchetActors/Persistence/PersistedIdempotencyRecord.swift": 1,
             ]),
         Group(
@@ -81,7 +82,7 @@ enum TrapRules {
             files: [
                 "Base/Bytes/ByteBuffer.swift": 1, "Transport/Networking/Reactor.swift": 1,
                 "Base/Platform/WorkQueue.swift": 1,
-                "Server/Trebuchet/Cluster/Routing/SharedStreamSubscriptions.swift": 1,
+                "Cluster/TrebuchetNodes/SharedStreams/SharedStreamSubscriptions.swift": 1,
                 "Actors/TrebuchetActors/Dispatch/ActorRecord.swift": 1,
                 "Actors/TrebuchetActors/Persistence/StoredStateDecoder.swift": 1,
                 "Services/TrebuchetServices/Collections/Server/Queries/CollectionReader.swift": 1,

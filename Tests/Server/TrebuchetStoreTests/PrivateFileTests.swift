@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 import Trebuchet
 import TrebuchetCluster
+import TrebuchetNodes
 
 @testable import TrebuchetStore
 

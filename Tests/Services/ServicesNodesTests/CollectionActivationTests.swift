@@ -4,6 +4,7 @@ import TrebuchetActors
 import TrebuchetCluster
 
 @testable import Trebuchet
+@testable import TrebuchetNodes
 @testable import TrebuchetServices
 @testable import TrebuchetServicesClient
 

@@ -4,6 +4,7 @@ internal import TestSupport
 package import Transports
 package import Trebuchet
 package import TrebuchetCluster
+package import TrebuchetNodes
 
 /// A server that is one of several nodes in this process.
 package final class Node: Sendable {

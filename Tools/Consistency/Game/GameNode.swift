@@ -1,5 +1,6 @@
 import Trebuchet
 import TrebuchetCluster
+import TrebuchetNodes
 import TrebuchetRedis
 import TrebuchetServices
 

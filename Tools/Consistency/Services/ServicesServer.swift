@@ -1,6 +1,7 @@
 import ToolOptions
 import Trebuchet
 import TrebuchetCluster
+import TrebuchetNodes
 import TrebuchetRedis
 import TrebuchetServices
 import TrebuchetStore

@@ -23,10 +23,10 @@ package class ActorRecord: @unchecked Sendable {
     private let exposed: Unmanaged<AnyObject>?
     /// The idle policy of an actor that can be deactivated. Written before other code can access the record, like `reservation`.
     package final var idle: IdlePolicy?
-    /// The slot of the actor's name, for an actor that is owned by one cluster node and may move; -1 for others. Written before
+    /// The partition of the actor's name, for an actor that lives on one server of several and may move; -1 for others. Written before
     /// other code can access the record, like `reservation`.
-    @exclusivity(unchecked) package final var slot = -1
-    package final var isClustered: Bool { slot >= 0 }
+    @exclusivity(unchecked) package final var partition = -1
+    package final var isClustered: Bool { partition >= 0 }
     /// The entry of a virtual actor in the quota of the server that activated it.
     package final var reservation: AnyObject?
 

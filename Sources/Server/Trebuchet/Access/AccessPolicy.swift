@@ -74,7 +74,7 @@ public struct AccessPolicy: Sendable {
     /// `CallerConnection.principal` is set; each connection has the last 16. Suitable for a closure that is slow and depends only
     /// on its arguments. A `false` is never cached.
     ///
-    /// With either value, a call that waits for its actor is decided once. When the actor moves between cluster nodes meanwhile, the
+    /// With either value, a call that waits for its actor is decided once. When the actor moves between servers meanwhile, the
     /// call keeps its permission while the closure and the principal stay the same. The permission is valid for this one call.
     public var cachesGrants = false
 
@@ -86,7 +86,7 @@ public struct AccessPolicy: Sendable {
     /// reactor and must not block.
     public var onConnect: (@Sendable (CallerConnection) -> Void)?
 
-    /// The reason why accounts that several nodes share are unavailable, for readiness; nil without such accounts.
+    /// The reason why accounts that several servers share are unavailable, for readiness; nil without such accounts.
     package var accountsProblem: (@Sendable () -> String?)?
 
     /// Admits every client but web pages of other origins, and permits every call, unless the arguments restrict that.

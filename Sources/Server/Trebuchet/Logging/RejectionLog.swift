@@ -1,7 +1,7 @@
 internal import Platform
 internal import Synchronization
 internal import Transports
-internal import WebSockets
+package import WebSockets
 
 /// Logs rejected clients with the reason, as an aid for developers. By default at most one line a second, since any client can
 /// cause rejections.
@@ -30,7 +30,7 @@ package final class RejectionLog: Sendable {
     static func isCommon(_ status: Int) -> Bool { [404, 405, 408, 426].contains(status) }
 
     /// Returns the reason that the client receives: the first line of the body.
-    static func reason(_ refusal: HTTPResponse) -> String {
+    package static func reason(_ refusal: HTTPResponse) -> String {
         String(decoding: refusal.body.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
     }
 

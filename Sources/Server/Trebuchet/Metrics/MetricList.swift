@@ -19,7 +19,8 @@ package struct MetricList {
         package var bufferedLimit = 0
         /// The reactors, in their order.
         package var reactors: [Reactor] = []
-        package var cluster: Cluster?
+        /// The metrics of the router to other servers.
+        package var router: [RouterMetric] = []
     }
 
     /// The metrics of one reactor.
@@ -29,15 +30,6 @@ package struct MetricList {
         package var busySeconds = 0.0
         package var longestTurnSeconds = 0.0
         package var stalls = 0
-    }
-
-    /// The metrics of the cluster as this node sees it.
-    package struct Cluster {
-        package var slots = 0
-        package var nodes = 0
-        package var isStoreResponding = true
-        package var acquiredSlots: UInt64 = 0
-        package var lost: UInt64 = 0
     }
 
     package var counts = MetricTotals()
@@ -57,7 +49,9 @@ package struct MetricList {
         addStreams(to: &text)
         addRemaining(to: &text)
         addReactors(to: &text)
-        if let cluster = now.cluster { appendMetrics(of: cluster, to: &text) }
+        for metric in now.router {
+            text.appendMetric(metric.name, metric.isCounter ? .counter : .gauge, metric.help, metric.value)
+        }
         if let process { appendMetrics(of: process, to: &text) }
         return text.text
     }
@@ -99,7 +93,7 @@ package struct MetricList {
             "Duration of calls at the server, from message to response.",
             samples)
         text.appendMetric(
-            "trebuchet_calls_forwarded_total", .counter, "Calls forwarded to the owner node of their actor.",
+            "trebuchet_calls_forwarded_total", .counter, "Calls forwarded to the owner of their actor.",
             counts[.callsForwarded])
         text.appendMetric(
             "trebuchet_errors_total", .counter, "Errors sent to clients, by code.",
@@ -213,20 +207,6 @@ package struct MetricList {
             each(\.longestTurnSeconds))
         text.appendMetric(
             "trebuchet_reactor_stalls_total", .counter, "Turns that took more than 100 ms.", each { Double($0.stalls) })
-    }
-
-    private func appendMetrics(of cluster: Cluster, to text: inout MetricsText) {
-        text.appendMetric("trebuchet_cluster_slots", .gauge, "Slots that this node owns.", cluster.slots)
-        text.appendMetric("trebuchet_cluster_nodes", .gauge, "Live nodes seen by this node.", cluster.nodes)
-        text.appendMetric(
-            "trebuchet_cluster_engine_up", .gauge, "1 while the coordination store responds, else 0.",
-            cluster.isStoreResponding ? 1 : 0)
-        text.appendMetric(
-            "trebuchet_cluster_slots_acquired_total", .counter, "Slot leases acquired by this node.",
-            cluster.acquiredSlots
-        )
-        text.appendMetric(
-            "trebuchet_cluster_slots_lost_total", .counter, "Slots released or lost by this node.", cluster.lost)
     }
 
     private func appendMetrics(of process: ProcessMetrics, to text: inout MetricsText) {

@@ -2,13 +2,12 @@ internal import Bytes
 package import Networking
 internal import Platform
 package import TrebuchetActors
-internal import TrebuchetCluster
 
-/// A read-only view of a running server: its actors, connections, metrics, store and node. It retains the server.
+/// A read-only view of a running server: its actors, connections, metrics and store. It retains the server.
 ///
 /// Modules that observe a server use it together with event handlers. The server does not know them.
 package struct ServerView: Sendable {
-    private let server: TrebuchetServer
+    package let server: TrebuchetServer
 
     fileprivate init(_ server: TrebuchetServer) { self.server = server }
 
@@ -86,8 +85,8 @@ package struct ServerView: Sendable {
         package let bufferedBytes: Int
         package let isWritable: Bool
         package let isDraining: Bool
-        /// True for a connection that another node forwards.
-        package let isOfNode: Bool
+        /// True for a connection that another server forwards.
+        package let isForwarded: Bool
     }
 
     /// Returns the connections at some positions, the oldest first, and the number of all. Collects the numbers from all
@@ -113,14 +112,14 @@ package struct ServerView: Sendable {
         return (found, numbers.count)
     }
 
-    // MARK: Metrics, store, node
+    // MARK: Metrics, store
 
     /// Returns all metrics.
     ///
     /// - Throws: `unavailable` if a reactor does not respond.
     package func metrics() async throws(TrebuchetError) -> MetricList { try await server.metricList() }
 
-    /// The type of the store: the server's own, or else that of its node; nil without one.
+    /// The type of the store: the server's own, or else that of its router; nil without one.
     package var storeType: String? { server.shards[0].writers.first.map { "\(type(of: $0.store))" } }
 
     /// Returns the failure of the last write to a store; nil if it succeeded.
@@ -132,52 +131,6 @@ package struct ServerView: Sendable {
         }
         return failure
     }
-
-    /// A cluster node as it sees itself and the cluster.
-    package struct Node: Sendable {
-        package let name: String
-        package let slotCount: Int
-        package let acquiredSlots: UInt64
-        package let lostSlots: UInt64
-        /// The error of the coordination store; nil while it responds.
-        package let storeError: String?
-        package let liveNodes: [String]
-        package let slotOwners: [SlotOwner]
-    }
-
-    /// The owner of consecutive slots, as far as the node knows it without a query, else the planned owner, which the set of live
-    /// nodes determines.
-    package struct SlotOwner: Sendable {
-        package let owner: String?
-        /// True if the node knows the owner; false for a planned one.
-        package let isKnown: Bool
-        package let first: Int
-        package fileprivate(set) var last: Int
-    }
-
-    /// The cluster node; nil if the server is none.
-    package var node: Node? {
-        guard let nodes = server.context.nodes else { return nil }
-        let (acquired, lost) = nodes.watch.counts
-        return Node(
-            name: nodes.node.name, slotCount: nodes.member.slotCount, acquiredSlots: acquired, lostSlots: lost,
-            storeError: nodes.member.engineError?.message, liveNodes: nodes.member.liveNodes.map(\.name),
-            slotOwners: Self.owners(of: nodes))
-    }
-
-    private static func owners(of nodes: ClusterRouter) -> [SlotOwner] {
-        var parts: [SlotOwner] = []
-        for slot in ClusterSlot.all {
-            let known = nodes.directory.knownOwner(of: slot)
-            let owner = (known ?? nodes.member.plannedOwner(of: slot))?.name
-            if let last = parts.last, last.owner == owner, last.isKnown == (known != nil) {
-                parts[parts.count - 1].last = slot.number
-            } else {
-                parts.append(SlotOwner(owner: owner, isKnown: known != nil, first: slot.number, last: slot.number))
-            }
-        }
-        return parts
-    }
 }
 
 extension ServerConnection {
@@ -187,7 +140,7 @@ extension ServerConnection {
             peer: peer, protocolVersion: dates == .milliseconds ? 3 : 2, reactor: shard.reactor.name,
             age: MonotonicClock.now &- opened, streams: streams.count, calls: running.count,
             bufferedBytes: max(link.memory?.bufferedBytes ?? 0, link.pendingBytes), isWritable: isWritable,
-            isDraining: isDraining, isOfNode: upstream != nil)
+            isDraining: isDraining, isForwarded: upstream != nil)
     }
 }
 

@@ -1,7 +1,6 @@
 internal import Networking
 internal import Synchronization
 internal import TrebuchetActors
-internal import TrebuchetCluster
 
 /// Readiness and liveness of a server, for load balancers and supervisors.
 extension TrebuchetServer {
@@ -18,7 +17,7 @@ extension TrebuchetServer {
     /// - `server`: it serves and is not shutting down.
     /// - `reactors`: all reactors respond.
     /// - `store`: the store can be read, and the last write succeeded.
-    /// - `cluster`: the coordination store has confirmed the node, and no data was lost.
+    /// - `cluster`: the coordination store has confirmed the server, and no data was lost.
     /// - `accounts`: the accounts are available.
     ///
     /// `/readyz`, `trebuchet_ready` and the log use the same checks. An outage of the coordination store shorter than a lease is no
@@ -29,7 +28,7 @@ extension TrebuchetServer {
         async let storeCheck = storeProblem
         var checks = [Check(name: "server", failureReason: servingProblem), await reactors]
         if let storeCheck = await storeCheck { checks.append(Check(name: "store", failureReason: storeCheck.problem)) }
-        if let nodes = context.nodes { checks.append(Check(name: "cluster", failureReason: await nodes.problem())) }
+        if let router = context.router { checks.append(Check(name: "cluster", failureReason: await router.problem())) }
         if let problem = access.accountsProblem { checks.append(Check(name: "accounts", failureReason: problem())) }
         return checks
     }

@@ -26,13 +26,13 @@ extension TrebuchetServer {
         }
     }
 
-    /// Logs that persistable states are only in memory, at a cluster node without its own store: the node persists the states of
-    /// cluster actors only. A server without any store does not log it.
+    /// Logs that persistable states are only in memory, at a server of a cluster without its own store: the coordination store has
+    /// the states of cluster actors only. A server without any store does not log it.
     func warnOfMemory<A: DistributedActor>(_ type: A.Type, as name: String) {
-        guard context.nodes != nil, locals.persists(type) else { return }
+        guard context.router != nil, locals.persists(type) else { return }
         context.logAt(
             .warning,
-            "actor '\(name)' has persisted states, but this node has no store for its node-local actors: the states are lost when the "
+            "actor '\(name)' has persisted states, but this server has no store for its own actors: the states are lost when the "
                 + "process ends; pass a store (trebuchet serve --data FILE), or expose the actor by a pattern with "
                 + "placement: .cluster")
     }

@@ -2,7 +2,6 @@ internal import Bytes
 internal import Networking
 internal import Platform
 internal import TrebuchetActors
-internal import TrebuchetCluster
 
 /// Event listeners and metrics of a server.
 extension TrebuchetServer {
@@ -60,12 +59,7 @@ extension TrebuchetServer {
         list.now.recordedResponses = rememberedAnswerCount
         list.now.bufferedBytes = bufferedBytes
         list.now.bufferedLimit = context.memory.limit
-        if let nodes = context.nodes {
-            let (acquired, lost) = nodes.watch.counts
-            list.now.cluster = MetricList.Cluster(
-                slots: nodes.member.slotCount, nodes: nodes.member.liveNodes.count,
-                isStoreResponding: nodes.member.engineError == nil, acquiredSlots: acquired, lost: lost)
-        }
+        list.now.router = context.router?.metrics ?? []
         return list
     }
 

@@ -10,8 +10,8 @@ extension TrebuchetServer {
     /// after that. In-flight calls continue. The rules file of collections and rooms is another thing: see
     /// `replaceRules` of the services.
     ///
-    /// In a cluster each node has a separate closure: replace it at each. The closure of the client's node decides when a shared
-    /// stream, sent once to that node for all its clients, ends.
+    /// In a cluster each server has a separate closure: replace it at each. The closure of the client's server decides when a shared
+    /// stream, sent once to that server for all its clients, ends.
     ///
     /// - Precondition: The server was created with `AccessPolicy.authorize`. Otherwise it would run without authorization until
     ///   this call.
@@ -30,7 +30,7 @@ extension TrebuchetServer {
     ///
     /// Authorization caches (`AccessPolicy.cachesGrants`) are invalid at once. Streams that the closure now rejects end with an
     /// error, in batches of connections right after that. In-flight calls continue. Callable from any thread; in a cluster, at
-    /// each node.
+    /// each server.
     public func invalidateAuthorizationCache() {
         context.rules.add(1, ordering: .releasing)
         for shard in shards { shard.reactor.execute { shard.endRefusedStreams() } }

@@ -17,21 +17,21 @@ extension TrebuchetServer {
         try claim.acquire()
     }
 
-    /// The store of actors that live on one node of several; nil without a cluster.
-    package var clusterStore: (any PerActorStore)? { context.nodes?.store }
+    /// The store of actors that live on one server of several; nil without a cluster.
+    package var clusterStore: (any PerActorStore)? { context.router?.store }
 
-    /// Returns whether this node owns the actor of a name; always true without a cluster.
-    package func owns(_ name: String) -> Bool { context.nodes?.owns(name) ?? true }
+    /// Returns whether this server owns the actor of a name; always true without a cluster.
+    package func owns(_ name: String) -> Bool { context.router?.owns(name) ?? true }
 
-    /// Deactivates the given actors, if their names still refer to them, since another node may own them. The next call or
-    /// subscription activates them from their persisted state, here or on another node.
+    /// Deactivates the given actors, if their names still refer to them, since another server may own them. The next call or
+    /// subscription activates them from their persisted state, here or on another server.
     package func giveUp(_ actors: [(name: String, actor: any DistributedActor)]) async {
         let records = actors.compactMap { name, actor in
             directory.record(ActorName(name)).flatMap {
                 $0.actor.map { ObjectIdentifier($0) } == ObjectIdentifier(actor) ? $0 : nil
             }
         }
-        await release(records, inOrder: false)
+        await context.router?.release(records, of: self)
     }
 
     /// Makes `authorize` decide about the owner of a helper in place of the helper, so that helpers need no rules of the app. A
@@ -65,8 +65,8 @@ extension TrebuchetServer {
     }
 }
 
-/// An actor of a service that lives on one node of several.
+/// An actor of a service that lives on one server of several.
 package protocol ClusteredServiceActor: DistributedActor where ActorSystem == TrebuchetActorSystem {
-    /// Called after another node became the owner, or before it does. No more calls or subscriptions reach the actor here.
+    /// Called after another server became the owner, or before it does. No more calls or subscriptions reach the actor here.
     func didMove()
 }

@@ -1,12 +1,11 @@
 internal import Platform
 internal import Bytes
 public import Distributed
-internal import Networking
+package import Networking
 internal import Relays
 internal import Synchronization
 internal import Transports
 internal import TrebuchetActors
-internal import TrebuchetCluster
 internal import TrebuchetWire
 internal import WebSockets
 
@@ -27,12 +26,12 @@ public final class TrebuchetServer: Sendable {
     /// The system that the server's actors are created in.
     public let actorSystem: TrebuchetActorSystem
     private let transport: TrebuchetTransport
-    let context: ServerContext
-    let shards: [ServerShard]
+    package let context: ServerContext
+    package let shards: [ServerShard]
     let access: AccessPolicy
     let own: LoopbackClients
     let owner: (any AnyObject & Sendable)?
-    /// The claims on the server's store and on the persisted states of cluster actors.
+    /// The claims on the server's store and on that of its router.
     private let claims: [StoreOwnership]
     /// The claims of services.
     let otherClaims = Mutex<[StoreOwnership]>([])
@@ -57,12 +56,8 @@ public final class TrebuchetServer: Sendable {
     ///   - access: Authentication and authorization; by default every client may connect and call everything. Its rules
     ///     (`AccessPolicy.authorize`) apply to every connection, `.local` ones before `start` included.
     ///   - store: The store of the states marked `@StreamedState(persisted: true)` of exposed actors, except those with
-    ///     `placement: .cluster` at a node. Without one, the default, these states are only in memory, which a node logs. The server
-    ///     does not close it. A store belongs to one server at a time: while another server of this process has it, `start` and
+    ///     `placement: .cluster` in a cluster. Without one, the default, these states are only in memory. The server does not close it. A store belongs to one server at a time: while another server of this process has it, `start` and
     ///     calls of actors with such states fail.
-    ///   - cluster: The membership that makes it a cluster node. None by default. The coordination store has the persisted states of
-    ///     actors with `placement: .cluster`, from which the next owner of such an actor loads them. The states of all other actors
-    ///     are in `store`.
     ///   - showsErrorText: True to send text and type of non-`Codable` errors to callers, for development. By default these are
     ///     written to `log` under a number, and the caller receives only the number. Callers always receive `Codable` errors and
     ///     every `TrebuchetError`.
@@ -70,19 +65,23 @@ public final class TrebuchetServer: Sendable {
     ///     methods that blocked their reactor. It may be called from any thread and must not block. Standard error by default.
     public convenience init(
         transport: TrebuchetTransport, reactors: Int? = nil, limits: ServerLimits = ServerLimits(),
-        access: AccessPolicy = .open, store: (any StateStore)? = nil, cluster: ClusterMembership? = nil,
+        access: AccessPolicy = .open, store: (any StateStore)? = nil,
         showsErrorText: Bool = false, log: @escaping @Sendable (String) -> Void = ServerLog.standardError
     ) {
         self.init(
             transport: transport, on: .forServer(count: reactors), limits: limits, access: access, store: store,
-            cluster: cluster, showsErrorText: showsErrorText, log: log)
+            showsErrorText: showsErrorText, log: log)
     }
 
-    /// Test initializer: runs on the given reactors and retains `owner`.
+    /// Creates a server that runs on the given reactors.
+    ///
+    /// - Parameters:
+    ///   - owner: An object that the server retains, for tests.
+    ///   - makeRouter: Creates the router to actors of other servers; none by default.
     package init(
         transport: TrebuchetTransport, on group: ReactorGroup, holding owner: (any AnyObject & Sendable)? = nil,
-        limits: ServerLimits, access: AccessPolicy, store: (any StateStore)?, cluster: ClusterMembership? = nil,
-        showsErrorText: Bool,
+        limits: ServerLimits, access: AccessPolicy, store: (any StateStore)?,
+        routedBy makeRouter: ServerContext.RouterFactory? = nil, showsErrorText: Bool,
         log: @escaping @Sendable (String) -> Void
     ) {
         self.owner = owner
@@ -91,15 +90,17 @@ public final class TrebuchetServer: Sendable {
         ActorTypes.checkCalls(of: Set(limits.callsPerMethod.keys))
         let principals = limits.callsPerPrincipalRate.map { ShardedBuckets<PrincipalName>($0) }
         let parts = ServerContext(
-            reactors: group.reactors.count, limits: limits, showsErrorText: showsErrorText, log: log)
+            reactors: group.reactors.count, limits: limits, showsErrorText: showsErrorText, routedBy: makeRouter,
+            log: log)
         let system = TrebuchetActorSystem(loops: group.reactors, locals: parts.locals)
         system.serve(parts.directory, as: parts.idempotencyCache.names.instance)
         system.reportUndecodable = { [log = parts.log] value in if value.isLogged { log("\(value)") } }
-        // The health of the coordination store is part of the cluster's.
+        // The health of a router's store is part of the router's.
         parts.probedStore.withLock { $0 = store }
         var claims: [StoreOwnership] = []
         let failures = StoreFailureLog(parts.plainLog)
-        for (store, isClustered) in [(store, false), (cluster?.store, true)] {
+        let routed = parts.router.map { $0.store as any StateStore }
+        for (store, isClustered) in [(store, false), (routed, true)] {
             guard let store else { continue }
             let claim = StoreOwnership(store, for: PersistedNamespace.name)
             claims.append(claim)
@@ -131,7 +132,7 @@ public final class TrebuchetServer: Sendable {
         let own = LoopbackClients(shards)
         self.own = own
         parts.directory.setResolver { own.route(to: $0) }
-        if let cluster { Self.join(cluster, parts, shards) }
+        for (shard, router) in zip(shards, parts.router?.makeShardRouters(for: shards) ?? []) { shard.router = router }
     }
 
     deinit { releaseReferences() }
@@ -139,7 +140,7 @@ public final class TrebuchetServer: Sendable {
     func releaseReferences() {
         context.directory.setResolver(nil)
         own.close()
-        context.nodes?.stop()
+        context.router?.stop()
         context.hosting.close()
         for shard in shards { shard.reactor.run { shard.releaseReferences() } }
         actorSystem.releaseReferences()
@@ -150,7 +151,7 @@ public final class TrebuchetServer: Sendable {
         for claim in otherClaims.withLock({ $0 }) { claim.release() }
     }
 
-    var directory: ActorDirectory { context.directory }
+    package var directory: ActorDirectory { context.directory }
     var locals: LocalActors { context.locals }
     private var limits: ServerLimits { context.limits }
 
@@ -172,7 +173,7 @@ public final class TrebuchetServer: Sendable {
     ///
     /// With a store, the actor's persisted states are loaded before this returns. If that fails, calls and streams fail with the
     /// error. Each of them first tries to load again, and so does the server, until loading succeeds. The actor belongs to this
-    /// server: each node of a cluster has a separate actor of the name, whichever slots it owns.
+    /// server: each server of a cluster has a separate actor of the name.
     ///
     /// - Parameter inspectable: Indicates whether the inspector shows the actor's states and the arguments of its calls. False hides them for
     ///   all actors of its type in the process.
@@ -231,8 +232,8 @@ public final class TrebuchetServer: Sendable {
     ///   - idle: The idle time before deactivation, exact to an eighth, at most 5 seconds. With nil, the default, actors stay.
     ///   - discarding: True to deactivate also actors with a changed `@StreamedState` that is not persisted. By default they stay
     ///     active.
-    ///   - placement: Where the actor of a name lives: on each server separately, the default, or on one node of a cluster. The
-    ///     other nodes then forward their clients' calls and streams to it. All nodes must expose the same, and the coordination
+    ///   - placement: Where the actor of a name lives: on each server separately, the default, or on one server of a cluster. The
+    ///     others then forward their clients' calls and streams to it. All servers must expose the same, and the coordination
     ///     store has the persisted states.
     ///   - inspectable: See `expose(_:as:inspectable:)`. True by default.
     ///   - make: Creates the actor for the whole name (`lists/42`). The caller receives the errors that it throws.
@@ -243,7 +244,7 @@ public final class TrebuchetServer: Sendable {
     ) where A.ActorSystem == TrebuchetActorSystem {
         precondition(pattern.utf8.last == UInt8(ascii: "*"), "pattern '\(pattern)' must end in *, such as lists/*")
         if !inspectable { ActorTypes.any(A.self).hide() }
-        let isClustered = placement == .cluster && context.nodes != nil
+        let isClustered = placement == .cluster && context.router != nil
         if !locals.mustLoad(A.self, isClustered: isClustered) { warnOfMemory(A.self, as: pattern) }
         directory.insert(
             prefix: String(pattern.dropLast()),
@@ -306,7 +307,7 @@ public final class TrebuchetServer: Sendable {
     }
 
     /// Starts listening, and returns the address. Throws `TransportError`, for example `addressInUse`; `StateStoreError` of code
-    /// `inUse` if another server of this process uses the store; `ClusterEngineError` if a node's coordination store is unreachable.
+    /// `inUse` if another server of this process uses the store; in a cluster, the error of a coordination store that is unreachable.
     ///
     /// SIGPIPE is ignored from then on, unless the program has a handler for it, so that a closed log reader does not end the
     /// server.
@@ -331,7 +332,8 @@ public final class TrebuchetServer: Sendable {
         var acquired: [StoreOwnership] = []
         do {
             for claim in claims { if try claim.acquire() { acquired.append(claim) } }
-            try await startNode()
+            // After a data loss the account keys belong to no account, so a server with accounts must not continue.
+            try await context.router?.start(self, mayContinue: access.accountsProblem == nil)
             let pages = PageRouter(pageSources.withLock { $0 }, limits.pages)
             servedPages.withLock { $0 = pages }
             let listener = try WebSocketConnections.listen(
@@ -357,7 +359,7 @@ public final class TrebuchetServer: Sendable {
         }
     }
 
-    /// Reloads the certificates for new connections of clients and nodes; existing connections continue. If the files are invalid,
+    /// Reloads the certificates for new connections of clients and other servers; existing connections continue. If the files are invalid,
     /// throws `TransportError` of code `.tls` and keeps the old ones. Does nothing without certificate files.
     public func reloadCertificates() throws(TransportError) {
         let listener: WebSocketServer? = state.withLock { state in
@@ -365,7 +367,7 @@ public final class TrebuchetServer: Sendable {
             return nil
         }
         try listener?.reloadCertificates()
-        try context.nodes?.reloadCertificates()
+        try context.router?.reloadCertificates()
     }
 
     /// Indicates whether the server uses TLS.

@@ -1,11 +1,11 @@
-internal import Bytes
+package import Bytes
 internal import Networking
-internal import Transports
-internal import WebSockets
+package import Transports
+package import WebSockets
 
 /// The message transport of a connection to its client: a WebSocket or an object in this process. Used on the connection's
 /// reactor.
-protocol MessageLink: AnyObject {
+package protocol MessageLink: AnyObject {
     /// Whether fewer bytes than the high watermark wait to be sent.
     var isWritable: Bool { get }
     /// Sends what `body` appends as one message.
@@ -42,11 +42,13 @@ protocol MessageLink: AnyObject {
 }
 
 extension MessageLink {
-    var remoteAddress: SocketAddress? { nil }
-    var pendingBytes: Int { 0 }
-    func inOneWrite(_ body: () -> Void, observing observer: (UnsafeRawBufferPointer) -> Void) { inOneWrite(body) }
-    var framing: UInt8 { 0 }
-    func sendSharedFrames(_ frames: UnsafeRawBufferPointer) {}
+    package var remoteAddress: SocketAddress? { nil }
+    package var pendingBytes: Int { 0 }
+    package func inOneWrite(_ body: () -> Void, observing observer: (UnsafeRawBufferPointer) -> Void) {
+        inOneWrite(body)
+    }
+    package var framing: UInt8 { 0 }
+    package func sendSharedFrames(_ frames: UnsafeRawBufferPointer) {}
 }
 
 /// The link of a closed connection: discards all messages, and keeps the host for its quota.

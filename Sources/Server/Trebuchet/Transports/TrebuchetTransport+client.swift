@@ -10,7 +10,7 @@ extension TrebuchetClient {
         self.init(transport: any, options: options)
     }
 
-    /// Creates a client that is not connected yet, for a service with several servers, such as the nodes of a cluster. It
+    /// Creates a client that is not connected yet, for a service with several servers, such as a cluster. It
     /// starts with a random server. It moves to the next one when a connection breaks, cannot be established, or is drained:
     ///
     ///     let client = TrebuchetClient(transports: [

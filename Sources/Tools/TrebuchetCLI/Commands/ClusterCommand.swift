@@ -2,6 +2,7 @@ import Commands
 import Platform
 import Trebuchet
 import TrebuchetCluster
+import TrebuchetNodes
 import TrebuchetRedis
 
 /// `trebuchet cluster`: shows and stops the nodes of a cluster.

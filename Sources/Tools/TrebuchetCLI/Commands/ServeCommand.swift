@@ -4,6 +4,7 @@ import Glibc
 import Platform
 import Trebuchet
 import TrebuchetCluster
+import TrebuchetNodes
 import TrebuchetRedis
 import TrebuchetServices
 import TrebuchetStore

@@ -1,10 +1,10 @@
-internal import Distributed
+package import Distributed
 internal import Networking
 internal import Synchronization
-internal import TrebuchetCluster
+package import TrebuchetActors
 
 /// The actors that a server has exposed, by name, and the types whose actors it activates on demand.
-final class ActorDirectory: ActorHost, Sendable {
+package final class ActorDirectory: ActorHost, Sendable {
     /// Creates the record of an actor for a name.
     typealias Factory = @Sendable (String) async throws -> ActorRecord
 
@@ -18,7 +18,7 @@ final class ActorDirectory: ActorHost, Sendable {
         let token = Token()
         /// The policy for actors that are deactivated when idle; nil for others.
         var idle: IdlePolicy?
-        /// Indicates whether it lives on one node of several, the owner of the slot of its name.
+        /// Indicates whether it lives on one server of several, the owner of the partition of its name.
         var isClustered = false
     }
 
@@ -48,19 +48,22 @@ final class ActorDirectory: ActorHost, Sendable {
 
     private let contents = Mutex(Contents())
     private let shares: QuotaLedger
+    private let router: (any RemoteRouter)?
     private let routes = Mutex<(@Sendable (String) -> (any RemoteServer)?)?>(nil)
 
-    init(shares: QuotaLedger) { self.shares = shares }
+    init(shares: QuotaLedger, router: (any RemoteRouter)? = nil) { (self.shares, self.router) = (shares, router) }
 
     func insert(_ record: ActorRecord) {
         let name = ActorName(record.name)
         contents.withLock { contents in
-            if contents.hasClustered, contents.pattern(for: name)?.isClustered == true {
-                record.slot = ClusterSlot(of: record.name).number
-            }
+            if contents.hasClustered, contents.pattern(for: name)?.isClustered == true { setPartition(of: record) }
             contents.records[name] = record
             contents.loading[name] = nil
         }
+    }
+
+    private func setPartition(of record: ActorRecord) {
+        if let router { record.partition = router.partition(of: record.name) }
     }
 
     /// Registers an actor whose record is created by the first call, and again after a failure.
@@ -79,8 +82,8 @@ final class ActorDirectory: ActorHost, Sendable {
         removed?.releaseReservation()
     }
 
-    func record(_ name: ActorName) -> ActorRecord? { contents.withLock { $0.records[name] } }
-    func actor(_ name: ActorName) -> (any DistributedActor)? { record(name)?.actor }
+    package func record(_ name: ActorName) -> ActorRecord? { contents.withLock { $0.records[name] } }
+    package func actor(_ name: ActorName) -> (any DistributedActor)? { record(name)?.actor }
 
     /// Returns whether the actor of this registration by name is still registered and has not been loaded yet.
     func isUnloaded(_ name: ActorName, _ registration: Registration) -> Bool {
@@ -88,9 +91,11 @@ final class ActorDirectory: ActorHost, Sendable {
     }
 
     /// The activation in progress of a name; nil without one.
-    func activation(of name: ActorName) -> Task<ActorRecord, any Error>? { contents.withLock { $0.activating[name] } }
+    package func activation(of name: ActorName) -> Task<ActorRecord, any Error>? {
+        contents.withLock { $0.activating[name] }
+    }
 
-    func mayDeactivate(_ name: ActorName) -> Bool {
+    package func mayDeactivate(_ name: ActorName) -> Bool {
         contents.withLock { contents in
             guard contents.mayDeactivate, contents.loading[name] == nil, let pattern = contents.pattern(for: name)
             else {
@@ -100,7 +105,7 @@ final class ActorDirectory: ActorHost, Sendable {
         }
     }
 
-    func route(to name: String) -> (any RemoteServer)? { routes.withLock { $0 }?(name) }
+    package func route(to name: String) -> (any RemoteServer)? { routes.withLock { $0 }?(name) }
 
     /// Sets the resolver of remote servers, before the server is returned to the program; nil when the server shuts down.
     func setResolver(_ route: (@Sendable (String) -> (any RemoteServer)?)?) { routes.withLock { $0 = route } }
@@ -112,7 +117,7 @@ final class ActorDirectory: ActorHost, Sendable {
         }
     }
 
-    /// Returns the type of an actor that lives on one node of several; nil for others.
+    /// Returns the type of an actor that lives on one server of several; nil for others.
     func clusteredType(of name: ActorName) -> ActorType? {
         contents.withLock { contents in
             guard contents.hasClustered, contents.loading[name] == nil, let pattern = contents.pattern(for: name),
@@ -122,16 +127,16 @@ final class ActorDirectory: ActorHost, Sendable {
         }
     }
 
-    /// Returns the active actors of a slot, and the activations and deactivations in progress.
-    func clusteredActors(
-        in slot: ClusterSlot
+    /// Returns the active actors of a partition, and the activations and deactivations in progress.
+    package func clusteredActors(
+        in partition: Int
     ) -> (records: [ActorRecord], making: [Task<ActorRecord, any Error>], deactivating: [Task<Void, Never>]) {
         contents.withLock { contents in
-            guard contents.hasClustered else { return ([], [], []) }
+            guard let router, contents.hasClustered else { return ([], [], []) }
             return (
-                contents.records.values.filter { $0.slot == slot.number },
-                contents.activating.filter { ClusterSlot(of: $0.key.text) == slot }.map(\.value),
-                contents.deactivating.filter { ClusterSlot(of: $0.key.text) == slot }.map(\.value.task)
+                contents.records.values.filter { $0.partition == partition },
+                contents.activating.filter { router.partition(of: $0.key.text) == partition }.map(\.value),
+                contents.deactivating.filter { router.partition(of: $0.key.text) == partition }.map(\.value.task)
             )
         }
     }
@@ -224,7 +229,7 @@ final class ActorDirectory: ActorHost, Sendable {
                 }
                 record.reservation = reservation
                 record.idle = registration.idle
-                if registration.isClustered { record.slot = ClusterSlot(of: record.name).number }
+                if registration.isClustered { setPartition(of: record) }
                 contents.records[name] = record
                 return record
             }
@@ -237,7 +242,7 @@ final class ActorDirectory: ActorHost, Sendable {
     // MARK: Deactivation
 
     /// Removes an actor. `work` is executed before the next activation of its name.
-    func deactivateActor(_ record: ActorRecord, _ work: @escaping @Sendable () async -> Void) {
+    package func deactivateActor(_ record: ActorRecord, _ work: @escaping @Sendable () async -> Void) {
         let name = ActorName(record.name)
         contents.withLock { contents in
             if contents.records[name] === record { contents.records[name] = nil }
@@ -266,7 +271,7 @@ final class ActorDirectory: ActorHost, Sendable {
 }
 
 extension ActorDirectory {
-    func clientActor(_ name: String) throws(TrebuchetError) -> any ClientActor {
+    package func clientActor(_ name: String) throws(TrebuchetError) -> any ClientActor {
         try ClientActorHost.reference(to: name)
     }
 }

@@ -39,7 +39,7 @@ final class LoadFailures: Sendable {
         }
     }
 
-    /// Runs `load`, and records whether it failed. An actor that lives on another node by now does not count as a failure.
+    /// Runs `load`, and records whether it failed. An actor that lives on another server by now does not count as a failure.
     func recordingFailure<Loaded>(of name: String, _ load: () async throws -> Loaded) async throws -> Loaded {
         do {
             let loaded = try await load()

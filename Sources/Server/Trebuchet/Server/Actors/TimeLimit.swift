@@ -1,11 +1,11 @@
 internal import Networking
 internal import Synchronization
-internal import Transports
+package import Transports
 
 /// Limits the time to wait for an operation.
-enum TimeLimit {
+package enum TimeLimit {
     /// Runs `work`. If it takes longer than `limit`, cancels its task and throws `timeout` without waiting for it.
-    static func run(
+    package static func run(
         _ limit: Duration, on loop: any EventLoop, _ work: @escaping @Sendable () async throws -> Void
     ) async throws {
         try await withCheckedThrowingContinuation { continuation in

@@ -2,13 +2,14 @@ internal import Networking
 internal import Platform
 internal import Synchronization
 internal import Transports
+package import TrebuchetActors
 
 /// A call that was not answered at once: it waits for its actor, runs in a task, or runs on another reactor.
 ///
 /// `@unchecked Sendable`: mutable properties are accessed on the connection's reactor only. `crossing`, `home`, `run` and `idempotencyRecord`
 /// are set before the call goes to another one; the rest is constant.
-final class InFlightCall: CancellableCall, @unchecked Sendable {
-    let callID: [UInt8]
+package final class InFlightCall: CancellableCall, @unchecked Sendable {
+    package let callID: [UInt8]
     /// The deadline by the clock of its connection's reactor, in nanoseconds.
     let deadline: UInt64
     /// The start by the monotonic clock.
@@ -21,7 +22,7 @@ final class InFlightCall: CancellableCall, @unchecked Sendable {
     /// The difference of that clock to the monotonic clock.
     private let timeAhead: UInt64
     /// The deadline by the monotonic clock.
-    var machineDeadline: UInt64 { deadline &- timeAhead }
+    package var machineDeadline: UInt64 { deadline &- timeAhead }
     /// The size of the message, which counts as memory while the call runs.
     let byteCount: Int
     var timer: LoopTimer?
@@ -32,7 +33,7 @@ final class InFlightCall: CancellableCall, @unchecked Sendable {
     var isUnlisted = false
     /// Indicates whether it was answered during that work: it counts until the work has ended.
     var isAnsweredEarly = false
-    /// The client's message, if its actor may move to another node before the call starts. Kept only while the client waits.
+    /// The client's message, if its actor may move to another server before the call starts. Kept only while the client waits.
     var message: OwnedMessage?
     /// The execution of the `@Idempotent` call that this one waits for; it outlives the connection.
     var run: InFlightCall?
@@ -47,16 +48,16 @@ final class InFlightCall: CancellableCall, @unchecked Sendable {
     /// Set for a `repeat`: the reactor of its actor, where it is known.
     var repeated: OriginalCall?
     /// Set for a stream that waits to start.
-    var stream: RequestedStream?
+    package var stream: RequestedStream?
     /// Set for a forwarded call.
-    var relayed: ForwardedCall?
+    package var forwarded: (any ForwardedRequest)?
     var streamedActor: ActorName? { stream?.actor }
     /// Its entry in the queue for the activation.
     var waiter: ActivationWaiter?
-    /// Set when it has waited for the activation of an actor of a cluster: the caller's streams of the earlier activation may have
+    /// Set when it has waited for the activation of an actor that may live on other servers: the caller's streams of the earlier activation may have
     /// queued behind it.
     var activatedActor: ActorName?
-    /// Set for a stream that its node resumes without a request: moves it to another node.
+    /// Set for a stream that its server resumes without a request: moves it to another server.
     var moveStream: (() -> Void)?
     /// Its response, while that waits for streams.
     var answer: ResponseBarrier?
@@ -102,10 +103,10 @@ final class InFlightCall: CancellableCall, @unchecked Sendable {
         let home: SystemShard?
     }
 
-    func run(in task: Task<Void, Never>) { self.task.fill(task) }
+    package func run(in task: Task<Void, Never>) { self.task.fill(task) }
 
     /// Indicates whether the caller waits no longer. May be read on any thread.
-    var isCancelled: Bool { task.isCancelled }
+    package var isCancelled: Bool { task.isCancelled }
 
     /// Marks the call as answered; returns false when it was.
     func markAnswered() -> Bool {
@@ -120,7 +121,7 @@ final class InFlightCall: CancellableCall, @unchecked Sendable {
     /// Cancels the call. Isolated to the connection's reactor.
     func cancel() {
         timer?.cancel()
-        relayed?.cancel()
+        forwarded?.cancel()
         stopWaiting()
         if let run {
             let waited = run.waiter != nil
@@ -135,7 +136,7 @@ final class InFlightCall: CancellableCall, @unchecked Sendable {
     func abandon() {
         timer?.cancel()
         stopWaiting()
-        (relayed, message) = (nil, nil)
+        (forwarded, message) = (nil, nil)
         if run == nil { task.cancel() }
     }
 
@@ -146,12 +147,16 @@ final class InFlightCall: CancellableCall, @unchecked Sendable {
 }
 
 /// The identification of a stream that is to start.
-struct RequestedStream: Sendable {
-    let actor: ActorName
+package struct RequestedStream: Sendable {
+    package let actor: ActorName
     /// The target, such as `observeState`.
-    let target: String
+    package let target: String
     /// The client's name of a stream that it resumes without a `callID`.
-    let resumed: [UInt8]?
-    /// The client's name of a stream that its node resumes without a request, with its earlier callID.
-    var knownAs: [UInt8]?
+    package let resumed: [UInt8]?
+    /// The client's name of a stream that its server resumes without a request, with its earlier callID.
+    let knownAs: [UInt8]?
+
+    package init(actor: ActorName, target: String, resumed: [UInt8]?, knownAs: [UInt8]? = nil) {
+        (self.actor, self.target, self.resumed, self.knownAs) = (actor, target, resumed, knownAs)
+    }
 }

@@ -1,5 +1,7 @@
+package import TrebuchetActors
+
 /// The streams of one connection, by name and by the source of their states.
-struct ConnectionStreams {
+package struct ConnectionStreams {
     /// The number of streams up to which all of them are checked.
     private static let fewStreams = 8
 
@@ -9,11 +11,13 @@ struct ConnectionStreams {
     /// The position in the reactor's change log up to which changes were checked.
     private var position: UInt64 = 0
 
-    var count: Int { byID.count }
-    var isEmpty: Bool { byID.isEmpty }
-    var values: Dictionary<[UInt8], StreamSubscription>.Values { byID.values }
+    package init() {}
 
-    subscript(streamID: [UInt8]) -> StreamSubscription? {
+    var count: Int { byID.count }
+    package var isEmpty: Bool { byID.isEmpty }
+    package var values: Dictionary<[UInt8], StreamSubscription>.Values { byID.values }
+
+    package subscript(streamID: [UInt8]) -> StreamSubscription? {
         get { byID[streamID] }
         set {
             let old = byID[streamID]
@@ -38,7 +42,7 @@ struct ConnectionStreams {
     }
 
     /// The streams that a response must not overtake.
-    enum Changed {
+    package enum Changed {
         case none
         /// Any of the streams may have changed.
         case possiblyAll
@@ -46,7 +50,7 @@ struct ConnectionStreams {
     }
 
     /// Returns the streams whose state has changed since the previous call.
-    mutating func changed(in log: inout ChangedStreamQueue) -> Changed {
+    package mutating func changed(in log: inout ChangedStreamQueue) -> Changed {
         guard !byID.isEmpty else { return .none }
         let changes = log.changes(since: &position)
         guard let changes, byID.count > Self.fewStreams, changes.count < byID.count else {
@@ -65,8 +69,8 @@ struct ConnectionStreams {
 
 /// The requirements of streams for a connection.
 extension ServerConnection {
-    var isLocal: Bool { false }
-    var isAwaited: Bool { shard.isAwaited }
+    package var isLocal: Bool { false }
+    package var isAwaited: Bool { shard.isAwaited }
 
-    func streamDidCatchUp() { shard.sendReadyResponses(of: self) }
+    package func streamDidCatchUp() { shard.sendReadyResponses(of: self) }
 }

@@ -1,6 +1,6 @@
 internal import Bytes
 internal import Synchronization
-internal import TrebuchetActors
+package import TrebuchetActors
 internal import TrebuchetWire
 
 /// Authorization and rate limits.
@@ -14,14 +14,14 @@ extension ServerConnection {
             forwarder?.callerDidChange()
         }
         guard let revocation, !isRevoked else { return }
-        // The node of a forwarded connection has notified its client.
+        // The server of a forwarded client has notified it.
         if upstream == nil { sendError(revocation.code.wire, revocation.message) }
         for subscription in Array(streams.values) { endStream(subscription, reason: .error, error: revocation) }
-        forwarder?.endStreams(revocation)
+        forwarder?.endStreams { _, _ in revocation }
     }
 
     /// Returns the error for the use of an actor after a revocation; nil when the caller may use it.
-    func revocation(of actorID: String) -> TrebuchetError? {
+    package func revocation(of actorID: String) -> TrebuchetError? {
         isRevoked ? caller?.connection.revocation(of: actorID) : nil
     }
 
@@ -67,8 +67,8 @@ extension ServerConnection {
     }
 
     private func isGranted(_ target: String, _ actorID: String, _ rules: AccessRules) -> Bool {
-        // Calls that wait for actors return when the actors move between nodes.
-        guard rules.cachesGrants || shard.context.nodes != nil else { return rules.mayCall(caller, actorID, target) }
+        // Calls that wait for actors return when the actors move between servers.
+        guard rules.cachesGrants || shard.context.router != nil else { return rules.mayCall(caller, actorID, target) }
         // Read before the decision: if the rules change meanwhile, the decision belongs to the earlier rules.
         let basis = basis
         let grants = grants ?? AuthorizationCache()
@@ -109,7 +109,7 @@ extension ServerConnection {
             call.cancel()
             finish(call, .failure(refusal))
         }
-        forwarder?.endStreams { refusalByRules($0.target, $0.actor) }
+        forwarder?.endStreams { refusalByRules($0, $1) }
     }
 
     /// Returns the rate limit error for a message; nil when the message is within the rates and has been counted.

@@ -2,7 +2,7 @@ internal import Bytes
 internal import Networking
 internal import Platform
 internal import Synchronization
-internal import TrebuchetActors
+package import TrebuchetActors
 internal import TrebuchetWire
 
 /// Executes calls. Each scanned call takes the same steps: find the actor and the target, check authorization and rates, check the
@@ -382,7 +382,7 @@ extension ServerConnection {
 }
 
 extension ServerConnection: CallResponder {
-    func answer(
+    package func answer(
         _ callID: UnsafeRawBufferPointer, _ outcome: Result<UnsafeRawBufferPointer, any Error>,
         of call: ResponseAwaitingCommit
     ) {

@@ -1,4 +1,4 @@
-internal import TrebuchetActors
+package import TrebuchetActors
 internal import TrebuchetWire
 
 /// The end of streams, by the server or by the client.
@@ -25,7 +25,7 @@ extension ServerConnection {
     func resumeElsewhere(_ message: borrowing Message) {
         if let upstream {
             let name = ownName(in: message)
-            return upstream.send(name == nil ? .refused : .moved, name ?? Array(message.callID))
+            return if let name { upstream.move(name) } else { upstream.refuse(Array(message.callID)) }
         }
         guard hasName(message) else { return }
         if let name = ownName(in: message) {
@@ -46,13 +46,13 @@ extension ServerConnection {
         reportDrainedStream(streamID)
     }
 
-    /// Sends a stream request of a draining connection elsewhere: to the client's node, which asks the next owner, or to the client's next
+    /// Sends a stream request of a draining connection elsewhere: to the client's server, which asks the next owner, or to the client's next
     /// connection.
     ///
     /// - Returns: false for a new stream of the client, which needs a beginning first.
     func beginsElsewhere(_ name: RequestedStream, _ callID: [UInt8]) -> Bool {
         if let upstream {
-            upstream.send(name.resumed == nil ? .refused : .moved, name.resumed ?? callID)
+            if let streamID = name.resumed { upstream.move(streamID) } else { upstream.refuse(callID) }
             return true
         }
         guard let streamID = name.resumed ?? name.knownAs else { return false }
@@ -60,7 +60,7 @@ extension ServerConnection {
         return true
     }
 
-    func reportDrainedStream(_ streamID: [UInt8]) {
+    package func reportDrainedStream(_ streamID: [UInt8]) {
         if isOpen { reportStreamEnd(of: streamID, reason: .serverDraining, error: nil) }
     }
 
@@ -82,7 +82,7 @@ extension ServerConnection {
     /// Handles the client's unsubscription from a stream.
     func unsubscribe(_ message: borrowing Message) {
         let streamID = Array(message.bytes(message.envelope.pointee.streamID))
-        if let forwarder, forwarder.unsubscribe(streamID) {
+        if forwarder?.unsubscribe(streamID) == true {
             return reportStreamEnd(of: streamID, reason: .clientUnsubscribed, error: nil)
         }
         if let subscription = streams[streamID] {
@@ -106,7 +106,7 @@ extension ServerConnection {
 
     /// Ends the stream with this name, wherever it is: the client resumes a stream under the name.
     func endStream(_ streamID: [UInt8]) {
-        forwarder?.endStream(streamID)
+        _ = forwarder?.unsubscribe(streamID)
         if let old = streams[streamID] { removeCall(old) }
         if let call = running[StreamRequest.key(of: streamID)] { withdraw(call) }
         guard let request = startingStreams[streamID], request.name.knownAs == streamID else { return }
@@ -118,18 +118,18 @@ extension ServerConnection {
         shard.counts.count(.streamsEnded)
         streams[subscription.streamID] = nil
         if !observerCheckedStreams.isEmpty { observerCheckedStreams[subscription.streamID] = nil }
-        if !clusteredStreams.isEmpty { clusteredStreams[subscription.streamID] = nil }
+        if !movableStreams.isEmpty { movableStreams[subscription.streamID] = nil }
         if !authorizedStreams.isEmpty { authorizedStreams[subscription.streamID] = nil }
         subscription.broadcaster.remove(subscription)
         releaseStream(isFiltered: subscription.isFiltered)
     }
 
     /// Removes a stream and notifies the client.
-    func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {
+    package func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {
         // The end of an earlier stream may have closed the connection.
         guard streams[subscription.streamID] === subscription else { return }
         didEnd(subscription, reason.rawValue)
-        if !clusteredStreams.isEmpty, isOpen, error == nil, movesAtEnd(subscription, reason) { return }
+        if !movableStreams.isEmpty, isOpen, error == nil, movesAtEnd(subscription, reason) { return }
         removeCall(subscription)
         guard isOpen else { return }
         reportStreamEnd(of: subscription.streamID, reason: reason, error: error)

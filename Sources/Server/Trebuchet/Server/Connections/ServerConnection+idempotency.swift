@@ -125,7 +125,7 @@ extension ServerConnection {
         let waiting = waiting(call, message)
         let now = shard.reactor.now
         let request = request(message, isRepeat: isRepeat)
-        // The call may have run on the actor's previous node. A record of that node outranks an expired entry here.
+        // The call may have run at the actor's previous owner. A record of that server outranks an expired entry here.
         let writer = hasLookedUp || !isClustered(ActorName(message.actorName)) ? nil : shard.clusteredWriter
         switch shard.idempotencyCache.join(name, request, waiting, at: now) {
         case nil: break
@@ -200,7 +200,7 @@ extension ServerConnection {
     /// Distinguishes a repeat from another call with the same name. A client that reuses a name for another call affects only
     /// itself.
     ///
-    /// Names are hashed by their decoded value, since nodes that repeat calls write them again. Arguments are hashed as received,
+    /// Names are hashed by their decoded value, since servers that repeat calls write them again. Arguments are hashed as received,
     /// since every repeat keeps their bytes.
     func digest(of message: borrowing Message) -> UInt64 {
         let envelope = message.envelope
@@ -279,7 +279,7 @@ extension ServerConnection {
 
     /// Returns the connection with the name in a message; nil for an unknown one.
     func named(_ text: String) -> (CallSessionID, RemoteSessionAlias?)? {
-        if let carried = upstream?.carried, carried.session.isSameBytes(as: text) { return (carried.name, carried) }
+        if let carried = upstream?.alias, carried.session.isSameBytes(as: text) { return (carried.name, carried) }
         if let name = shard.idempotencyCache.names.name(text, own: name) { return (name, nil) }
         return shard.idempotencyCache.names.carried.name(text).map { ($0.name, $0) }
     }
@@ -318,7 +318,7 @@ extension ServerShard {
         forgetAnswersLater(after: idempotencyCache.time)
     }
 
-    /// Moves a recorded call that has not started to the next node of its actor.
+    /// Moves a recorded call that has not started to the next owner of its actor.
     func beginAgain(_ run: InFlightCall, _ name: ServerIdempotencyCache.Memory.Name) {
         takeBack(run, name) { $0.handleReturned($1) }
     }

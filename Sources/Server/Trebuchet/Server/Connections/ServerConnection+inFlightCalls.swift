@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Networking
+package import TrebuchetActors
 internal import TrebuchetWire
 
 /// Running calls: from their registration to their response, their deadline or the end of the connection.
@@ -16,7 +17,7 @@ extension ServerConnection {
     }
 
     /// - Parameter callID: The identifier for cancellation.
-    func registerCall(
+    package func registerCall(
         _ message: borrowing Message, _ callID: [UInt8], isInTransit: Bool = false, isPermitted: Bool
     ) -> InFlightCall? {
         // Taken before user code may run here.
@@ -134,13 +135,14 @@ extension ServerConnection {
     }
 
     /// Ends the accounting of a call without a waiting caller: releases what `registerCall` reserved. Work that still runs for the call, or
-    /// is on its way to another node, keeps its memory and counts until it ends. Otherwise a client could start any number of
+    /// is on its way to another server, keeps its memory and counts until it ends. Otherwise a client could start any number of
     /// methods without waiting.
     func releaseCall(_ call: InFlightCall) {
-        if let completion = call.relayed?.sendCompletion {
-            call.relayed = nil
+        if let forwarded = call.forwarded,
+            forwarded.whenSent({ [shard] in shard.reactor.execute { self.didWork(call) } })
+        {
+            call.forwarded = nil
             call.isAtWork = true
-            completion.onEnd { [shard] in shard.reactor.execute { self.didWork(call) } }
         }
         if call.isAtWork { call.isAnsweredEarly = true }
         if let answer = call.answer {
@@ -179,7 +181,7 @@ extension ServerConnection {
     }
 
     /// Reverts `registerCall`.
-    func withdraw(_ call: InFlightCall) {
+    package func withdraw(_ call: InFlightCall) {
         guard call.markAnswered(), running.removeValue(forKey: call.callID) != nil else { return }
         // Event handlers are notified again when the call starts elsewhere.
         call.observedCall?.reportEnd(to: shard.events, .unavailable)
@@ -211,7 +213,7 @@ extension ServerConnection {
         }
     }
 
-    func finish(_ call: InFlightCall, _ outcome: CallOutcome) {
+    package func finish(_ call: InFlightCall, _ outcome: CallOutcome) {
         guard call.markAnswered() else { return }
         if isListed(call) { releaseCall(call) }
         guard isOpen else { return didEnd(call, code(of: outcome)) }
@@ -246,7 +248,7 @@ extension ServerConnection {
         recordQueuedCalls()
         guard let call = running[Array(message.callID)] else {
             if cancelCrossing(message.callID) { return }
-            if let forwarder { _ = postpones(message, forwarder) }
+            _ = forwarder?.postpones(message)
             return
         }
         call.cancel()

@@ -34,11 +34,11 @@ extension ServerConnection {
             withdraw(call)
             return refuseOrMove(stream, call.callID)
         }
-        if call.run != nil || call.repeated != nil || call.relayed?.isRepeatable == true { return }
-        let hasBegun = call.relayed.map { $0.channel != nil || $0.mayHaveRun } ?? call.isAtWork
+        if call.run != nil || call.repeated != nil || call.forwarded?.isRepeatable == true { return }
+        let hasBegun = call.forwarded?.mayHaveBegun ?? call.isAtWork
         if let upstream, !hasBegun {
             withdraw(call)
-            return upstream.send(.refused, call.callID)
+            return upstream.refuse(call.callID)
         }
         call.cancel()
         finish(call, .failure(hasBegun ? Self.unknown : Self.notMade))

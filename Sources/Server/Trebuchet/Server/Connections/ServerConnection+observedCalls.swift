@@ -6,7 +6,7 @@ internal import TrebuchetWire
 
 /// The metrics and events of a connection.
 extension ServerConnection {
-    var connectionNumber: UInt64 { name.number }
+    package var connectionNumber: UInt64 { name.number }
 
     private var events: EventBus { shard.events }
 
@@ -16,7 +16,7 @@ extension ServerConnection {
 
     // MARK: The connection
 
-    // A connection of another node is counted there, and the server's connection to itself is not counted.
+    // A connection of another server is counted there, and the server's connection to itself is not counted.
 
     func didOpen() {
         guard upstream == nil, !isServer else { return }

@@ -31,7 +31,7 @@ extension ServerConnection {
         else { return fail(message, Self.ofEarlierServer) }
         guard let call = registerCall(message, isPermitted: true) else { return }
         call.repeated = InFlightCall.OriginalCall(actor: ActorName(message.actorName), home: record?.home)
-        // If only its node may write the actor, a call without a record has changed nothing and never will.
+        // If only its server may write the actor, a call without a record has changed nothing and never will.
         let runsAgain = isClustered(ActorName(message.actorName))
         lookUp(message, session, number, writer, call) { answer, owned in
             guard answer == nil, runsAgain else {
@@ -42,13 +42,13 @@ extension ServerConnection {
         }
     }
 
-    /// Returns whether the actor lives on one node of several.
+    /// Returns whether the actor lives on one server of several.
     func isClustered(_ name: ActorName) -> Bool {
-        shard.context.nodes != nil && shard.directory.clusteredType(of: name) != nil
+        shard.context.router != nil && shard.directory.clusteredType(of: name) != nil
     }
 
     /// Looks a call up in the store; passes nil to `body` when the store has no record. Does not call `body` when the call was
-    /// answered meanwhile. Retries an unreachable store until the call's deadline; another node continues if it owns the actor by
+    /// answered meanwhile. Retries an unreachable store until the call's deadline; another server continues if it owns the actor by
     /// then.
     func lookUp(
         _ message: borrowing Message, _ session: String, _ number: UInt64, _ writer: StateWriter, _ call: InFlightCall,
@@ -78,7 +78,7 @@ extension ServerConnection {
                 self.didWork(call)
                 guard self.isOpen, !call.isAnswered else { return }
                 guard isLater else { return body(found, owned) }
-                self.shard.reactor.schedule(after: RemoteCallForwarder.pause) {
+                self.shard.reactor.schedule(after: Self.retryPause) {
                     guard self.isOpen, !call.isAnswered else { return }
                     owned.withMessage { message in
                         guard case .elsewhere = self.location(of: message) else {
@@ -92,7 +92,7 @@ extension ServerConnection {
         }
     }
 
-    /// Runs a call that another node may have received and did not execute. It keeps its name of that node, so that it is recognized
+    /// Runs a call that another server may have received and did not execute. It keeps its name of that server, so that it is recognized
     /// should it still arrive. The name is unused if the call does not start.
     private func rerunCall(_ message: borrowing Message, _ session: String, _ number: UInt64) {
         let carried = shard.idempotencyCache.names.carry(session, onReactor: shard.index)
@@ -101,9 +101,9 @@ extension ServerConnection {
             hasLookedUp: true)
     }
 
-    /// Returns whether a call of another node's connection may have run here and its record is no longer kept.
+    /// Returns whether a call of another server's connection may have run here and its record is no longer kept.
     func mayBeForgotten(_ number: UInt64, _ message: borrowing Message, of scope: QuotaScope) -> Bool {
-        guard message.kind == .repeat, shard.context.nodes != nil,
+        guard message.kind == .repeat, shard.context.router != nil,
             let session = QualifiedCallSessionID(message.text(message.envelope.pointee.session)),
             session.instance != shard.idempotencyCache.names.instance
         else { return false }

@@ -2,7 +2,7 @@ internal import Bytes
 internal import Networking
 internal import Platform
 internal import Transports
-internal import TrebuchetActors
+package import TrebuchetActors
 internal import TrebuchetWire
 
 /// Calls of methods that may suspend, until they do.
@@ -56,14 +56,14 @@ extension ServerConnection: CallQueueOwner {
         shard.counts.count(.callsEnded)
     }
 
-    func didRun(_ call: borrowing QueuedCall, _ outcome: CallOutcome) {
+    package func didRun(_ call: borrowing QueuedCall, _ outcome: CallOutcome) {
         queued -= 1
         respond(to: call, outcome)
     }
 
-    func didWaitForCommit(_ call: borrowing QueuedCall) { queued -= 1 }
+    package func didWaitForCommit(_ call: borrowing QueuedCall) { queued -= 1 }
 
-    func respond(to call: borrowing QueuedCall, _ outcome: CallOutcome) {
+    package func respond(to call: borrowing QueuedCall, _ outcome: CallOutcome) {
         call.record.actorInstance.removeUser()
         releaseBytes(call.bytes)
         shard.didCall(call.method.row)
@@ -82,7 +82,7 @@ extension ServerConnection: CallQueueOwner {
     /// Records the queued calls of this connection in `running`.
     func recordQueuedCalls() { if queued > 0 { shard.calls.flush() } }
 
-    func detach(_ queued: borrowing QueuedCall) -> (call: any CancellableCall, completion: CallCompletion) {
+    package func detach(_ queued: borrowing QueuedCall) -> (call: any CancellableCall, completion: CallCompletion) {
         self.queued -= 1
         let instance = queued.record.actorInstance
         let call = InFlightCall(queued, on: shard.reactor)

@@ -22,7 +22,7 @@ struct StreamQuotaUsage {
 ///
 /// `@unchecked Sendable`: mutable properties are accessed on the connection's reactor, and in `deinit`, when no other reference
 /// exists.
-final class StreamReservation: Reservation, @unchecked Sendable {
+package final class StreamReservation: @unchecked Sendable {
     let isFiltered: Bool
     private let connection: ServerConnection
     private var isTransferred = false
@@ -96,7 +96,7 @@ extension ServerConnection {
     }
 
     /// Reserves a stream that continues because its actor has moved. No limit applies: it was admitted before.
-    func reserveMovedStream(filtered: Bool) -> StreamReservation {
+    package func reserveMovedStream(filtered: Bool) -> StreamReservation {
         moveStreams(to: scopes.principal)
         let (shares, holders) = (shard.context.shares, streamHolders)
         shares.move(.streams, 1, from: [], to: holders)

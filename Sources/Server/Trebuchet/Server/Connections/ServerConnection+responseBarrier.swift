@@ -1,5 +1,6 @@
 internal import Networking
 internal import Transports
+internal import TrebuchetActors
 
 /// Streams that a client has requested and not received yet. Responses follow them: responses of repeated calls, and of calls that
 /// ran where the streams come from.
@@ -25,7 +26,7 @@ extension ServerConnection {
     /// The longest time for which a stream that does not start delays a response.
     fileprivate static var maximumStreamWait: Duration { .seconds(1) }
 
-    /// The limit for streams of another node, which need a round trip to that node.
+    /// The limit for streams of another server, which need a round trip to that server.
     fileprivate static var maximumSharedStreamWait: Duration { .seconds(10) }
 
     func awaitsStreams(of home: SystemShard?) -> Bool {

@@ -25,9 +25,9 @@ extension ServerConnection {
     ///
     /// The stream gets a name of this connection: its earlier name may belong to another stream here.
     ///
-    /// - Parameter knownAs: The client's name for it, where its node resumes it without a request.
+    /// - Parameter knownAs: The client's name for it, where its server resumes it without a request.
     func resume(_ message: borrowing Message, knownAs: [UInt8]? = nil) {
-        if !isCounted, isOfNode(message) { return withoutCounting { resume(message) } }
+        if !isCounted, isOfUpstream(message) { return withoutCounting { resume(message) } }
         guard hasName(message) else { return }
         let envelope = message.envelope
         do {
@@ -58,7 +58,7 @@ extension ServerConnection {
                 actor: ActorName(message.actorName), target: stream, resumed: resumed, knownAs: knownAs)
             let callID = envelope.pointee.callID.isAbsent ? resumed : Array(message.callID)
             let (filter, isFiltered) = (try filter(in: message), !envelope.pointee.filter.isAbsent)
-            let continues = knownAs != nil || isOfNode(message)
+            let continues = knownAs != nil || isOfUpstream(message)
             let request = StreamRequest(
                 name: name, streamID: resumed ?? nextStreamID(), callID: callID ?? [], filter: filter, seen: seen,
                 reservation: continues
@@ -103,7 +103,7 @@ extension ServerConnection {
         failStream(streamID, error)
     }
 
-    func failStream(_ streamID: [UInt8], _ error: any Error) {
+    package func failStream(_ streamID: [UInt8], _ error: any Error) {
         guard isOpen else { return }
         let failure = failure(error, of: "the stream")
         link.send {
@@ -128,7 +128,7 @@ extension ServerConnection {
     /// Activates the actor if necessary, and starts the stream.
     private func startStream(_ request: StreamRequest, of record: ActorRecord?, _ message: borrowing Message) {
         var request = request
-        if shard.context.nodes != nil, upstream == nil, request.name.knownAs == nil,
+        if shard.context.router != nil, upstream == nil, request.name.knownAs == nil,
             shard.directory.clusteredType(of: request.name.actor) != nil
         {
             request.message = OwnedMessage(message)
@@ -252,22 +252,22 @@ extension ServerConnection {
             let text = "events were missed: their actor was activated again"
             return refuse(request, TrebuchetError(.overflow, text))
         }
-        let isPermission = request.mayShare && isShared(record)
+        let permission = request.mayShare && isShared(record) ? upstream?.permission : nil
         reportStreamStart(
-            of: isPermission ? ForwardedCallID.permission : streamID, request, epoch: source.epoch,
+            of: permission ?? streamID, request, epoch: source.epoch,
             sequence: isOfEarlierLife ? seen?.sequence : position?.number)
-        if isPermission { return }
+        if permission != nil { return }
         // The client resumes it from this position over its next connection.
         if isDraining { return reportDrainedStream(streamID) }
         didBegin(label, request.seen == nil ? .initial : seen == nil ? .resynchronized : .resumed)
         isUsed = true
         defer {
             if let upstream, request.seen != nil {
-                shard.whenStartedStreamsAreCurrent(self) { upstream.send(.caughtUp, streamID) }
+                shard.whenStartedStreamsAreCurrent(self) { upstream.reportCatchUp(of: streamID) }
             }
         }
         if record.type.isGated { observerCheckedStreams[streamID] = request.name.actor }
-        if record.isClustered { clusteredStreams[streamID] = request.clusteredStream }
+        if record.isClustered { movableStreams[streamID] = request.movable(in: record.partition) }
         if isUnderRules { authorizedStreams[streamID] = request.name }
         shard.states.subscribe(to: source, as: label) { broadcaster in
             let subscription = StreamSubscription(
@@ -302,10 +302,10 @@ extension ServerConnection {
     }
 
     /// Returns a name that no resumed stream of the client uses.
-    func nextStreamID() -> [UInt8] {
+    package func nextStreamID() -> [UInt8] {
         while true {
             streamCount &+= 1
-            let streamID = Array("\(upstream?.streams ?? "")s\(streamCount)".utf8)
+            let streamID = Array("\(upstream?.streamPrefix ?? "")s\(streamCount)".utf8)
             if streams[streamID] == nil, startingStreams[streamID] == nil { return streamID }
         }
     }
@@ -328,13 +328,13 @@ extension ServerConnection {
 
     // MARK: Frames for several subscribers
 
-    func inOneWrite(_ body: () -> Void, observing observer: (UnsafeRawBufferPointer) -> Void) {
+    package func inOneWrite(_ body: () -> Void, observing observer: (UnsafeRawBufferPointer) -> Void) {
         link.inOneWrite(body, observing: observer)
     }
 
-    var framing: UInt8 { largestMessage >= SharedFrameCache.maximumBytes ? link.framing : 0 }
+    package var framing: UInt8 { largestMessage >= SharedFrameCache.maximumBytes ? link.framing : 0 }
 
-    func sendSharedFrames(_ frames: UnsafeRawBufferPointer) -> Bool {
+    package func sendSharedFrames(_ frames: UnsafeRawBufferPointer) -> Bool {
         guard link.isWritable else { return false }
         link.sendSharedFrames(frames)
         return true

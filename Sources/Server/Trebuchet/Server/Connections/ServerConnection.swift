@@ -1,22 +1,23 @@
-internal import Bytes
+package import Bytes
 internal import Networking
 internal import Platform
-internal import TrebuchetActors
+package import TrebuchetActors
 internal import TrebuchetWire
 internal import WebSockets
 
 /// The server's side of one client connection: calls arrive, responses and streams leave.
 ///
 /// `@unchecked Sendable`: isolated to the shard's reactor.
-final class ServerConnection: StreamSubscriber, @unchecked Sendable {
-    let shard: ServerShard
-    let name: CallSessionID
+package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
+    package let shard: ServerShard
+    package let name: CallSessionID
     /// The transport of its messages; one without effect after the connection is closed. It is read and written in one step, so
     /// access needs no check.
     @exclusivity(unchecked) private(set) var link: any MessageLink
     /// The encoding of dates in sent messages.
-    let dates: DateEncoding
-    private(set) var isOpen = true
+    package let dates: DateEncoding
+    /// Read and written in one step, so access needs no check.
+    @exclusivity(unchecked) package private(set) var isOpen = true
     private var drainState = DrainState.none
     private var hasBlockedStreams = false
     private var wasIntroduced = false
@@ -24,7 +25,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     var recordsResponses = false
     private var malformedInRow: UInt16 = 0
     /// The maximum size in bytes of a message to its client.
-    let largestMessage: UInt32
+    package let largestMessage: UInt32
     /// The number of its streams for quotas.
     var streamUsage = StreamQuotaUsage()
     /// The number of streams that were given a name; small, since each idle connection has it. It restarts after overflow.
@@ -48,7 +49,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// Indicates whether requested streams of other reactors may not show their first value yet.
     var hasPendingFirstValues = false
     /// The caller at the other end, at a server that authenticates callers.
-    let caller: Caller?
+    package let caller: Caller?
     /// The start of the connection by the monotonic clock.
     let opened = MonotonicClock.now
     /// The address of the other end, read from the system once.
@@ -56,14 +57,13 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// Indicates whether all its calls need checks before they run.
     private(set) var isGuarded: Bool
     var isRevoked = false { didSet { updateGuard() } }
-    /// Indicates whether the server itself is at the other end, on behalf of its actors or those of another node.
+    /// Indicates whether the server itself is at the other end, on behalf of its actors or those of another server.
     let isServer: Bool
-    /// True while the message in hand was not sent by the client, or was counted before.
-    var isCounted = false
+    /// True while the message in hand was not sent by the client, or was counted before. Read and written in one step, so access
+    /// needs no check.
+    @exclusivity(unchecked) package internal(set) var isCounted = false
     /// The number of its calls in the call queue.
     var queued = 0
-    /// Indicates whether its calls may have to queue behind others that are at another node.
-    var hasCallsElsewhere = false
     /// The rate limits, at a server with rates, from the first call on.
     var buckets: ConnectionBuckets?
     /// The authorization cache, where the server has one, from the first call on.
@@ -76,14 +76,14 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// access is not checked: no code calls out while it changes the property.
     @exclusivity(unchecked) var clientActorHost: ClientActorHostConnection?
     // Last, so that the properties that every call reads lie together.
-    /// The client's node, if the client is connected to another node.
-    let upstream: ForwardingOrigin?
+    /// The client's server, if the client is connected to another server.
+    let upstream: (any UpstreamServer)?
     /// Responses that wait for streams of the connection; nil if there are none.
     var deferredResponses: DeferredResponses?
-    /// Its calls and streams at other nodes, from the first one on.
-    var forwarder: RemoteCallForwarder? { didSet { updateGuard() } }
-    /// Streams of actors that may move to another node, by streamID.
-    var clusteredStreams: [[UInt8]: ClusteredStream] = [:]
+    /// Its calls and streams at other servers, from the first one on.
+    package internal(set) var forwarder: (any ConnectionForwarder)? { didSet { updateGuard() } }
+    /// Streams of actors that may move to another server, by streamID.
+    var movableStreams: [[UInt8]: MovableStream] = [:]
 
     private enum DrainState: UInt8 {
         case none
@@ -95,14 +95,14 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         case dismissed
     }
 
-    var isDraining: Bool { drainState != .none }
+    package var isDraining: Bool { drainState != .none }
     /// Indicates whether messages may arrive that the client sent before it received `goAway`.
     var mayReceiveLateMessages: Bool { drainState == .notified || drainState == .acknowledged && !hasNoCalls }
 
     init(
         _ link: any MessageLink, name: CallSessionID, shard: ServerShard, caller: Caller? = nil,
         reservation: QuotaReservation? = nil,
-        largestMessage: Int = .max, dates: DateEncoding = .milliseconds, upstream: ForwardingOrigin? = nil
+        largestMessage: Int = .max, dates: DateEncoding = .milliseconds, upstream: (any UpstreamServer)? = nil
     ) {
         self.upstream = upstream
         self.name = name
@@ -132,14 +132,14 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
             // Executed later: a call of this connection may be the one that changes the principal.
             caller.connection.onPrincipalChange { self.shard.reactor.execute { self.endRefusedStreams() } }
         }
-        // The node of a forwarded connection has greeted its client.
+        // The server of a forwarded client has greeted it.
         if upstream == nil, !isServer { shard.onConnect?(caller.connection) }
     }
 
     // MARK: Messages in
 
     /// Handles one message. The bytes are valid during the call.
-    func receive(_ bytes: UnsafeRawBufferPointer) {
+    package func receive(_ bytes: UnsafeRawBufferPointer) {
         // Only in-process clients handle a message inside another one, and only a few levels deep.
         guard let scratch = shard.scans.reserve() else { return refuse(EnvelopeError("too many messages at once")) }
         defer { shard.scans.release() }
@@ -229,9 +229,9 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
 
     // MARK: Messages out
 
-    var isWritable: Bool { link.isWritable }
+    package var isWritable: Bool { link.isWritable }
 
-    func inOneWrite(_ body: () -> Void) { link.inOneWrite(body) }
+    package func inOneWrite(_ body: () -> Void) { link.inOneWrite(body) }
 
     /// Sends the result of a call; nil for a method without one.
     @inline(__always)
@@ -269,7 +269,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     @discardableResult
     func catchUpStreams() -> Bool {
         shard.states.callDidEnd()
-        if upstream != nil { shard.catchUpFeeds() }
+        if upstream != nil { shard.router?.catchUpFeeds() }
         let rest: [StreamSubscription]
         switch streams.changed(in: &shard.states.changes) {
         case .none: rest = []
@@ -288,7 +288,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     }
 
     /// Sends stream data, or ends the stream if the message is too large for its client.
-    func sendStreamData(_ subscription: StreamSubscription, suffix: SharedBytes) {
+    package func sendStreamData(_ subscription: StreamSubscription, suffix: SharedBytes) {
         // An earlier message may have ended it.
         guard subscription.index >= 0 else { return }
         let streamID = subscription.streamID
@@ -303,9 +303,9 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     }
 
     /// Notes that a state could not be sent because the client reads too slowly.
-    func didBlock(_ subscription: StreamSubscription) { hasBlockedStreams = true }
+    package func didBlock(_ subscription: StreamSubscription) { hasBlockedStreams = true }
 
-    func linkDidBecomeWritable() {
+    package func linkDidBecomeWritable() {
         clientActorHost?.linkDidBecomeWritable()
         forwarder?.linkDidBecomeWritable()
         for crossing in crossReactorQueues { crossing.markResponsesRead() }
@@ -329,9 +329,9 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     }
 
     /// Notes that the pong after `goAway` has arrived, and with it all earlier messages of the client.
-    func didReceiveDrainPong() {
+    package func didReceiveDrainPong() {
         guard drainState == .notified else { return }
-        // The client's node sends refused calls to the next owner.
+        // The client's server sends refused calls to the next owner.
         guard upstream == nil else { return drainState = .dismissed }
         drainState = .acknowledged
         shard.lastLateMessage = shard.reactor.now
@@ -347,13 +347,13 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
             shard.lastLateMessage = shard.reactor.now
             return message.kind == .invocation ? invoke(message) : receiveRepeat(message)
         }
-        if let upstream { return upstream.send(.refused, Array(message.callID)) }
+        if let upstream { return upstream.refuse(Array(message.callID)) }
         fail(message, TrebuchetError(.unavailable, "the server is shutting down"))
     }
 
     func close(_ code: WebSocketCloseCode, reason: String) { link.close(code, reason: reason) }
 
-    func linkDidClose() { linkDidClose(.lost) }
+    package func linkDidClose() { linkDidClose(.lost) }
 
     /// Releases everything the closed connection has at actors.
     func linkDidClose(_ closing: ServerEvent.Closing) {

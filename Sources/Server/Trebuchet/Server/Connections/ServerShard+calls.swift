@@ -3,6 +3,7 @@ internal import Networking
 internal import Platform
 internal import Synchronization
 internal import Transports
+package import TrebuchetActors
 internal import TrebuchetWire
 
 extension ServerShard {
@@ -98,12 +99,17 @@ extension ServerShard {
 
     /// Scans a message from another reactor again; returns nil when too many messages are being handled.
     func withMessage<Result>(_ bytes: [UInt8], _ body: (borrowing Message) -> Result) -> Result? {
+        bytes.withUnsafeBytes { withMessage($0, body) }
+    }
+
+    /// Scans a message; returns nil when it is malformed, or too many messages are being handled.
+    package func withMessage<Result>(
+        _ bytes: UnsafeRawBufferPointer, _ body: (borrowing Message) -> Result
+    ) -> Result? {
         guard let scratch = scans.reserve() else { return nil }
         defer { scans.release() }
-        return bytes.withUnsafeBytes { bytes in
-            guard (try? scratch.pointee.scan(bytes)) != nil else { return nil }
-            return body(Message(bytes: bytes, envelope: UnsafePointer(scratch)))
-        }
+        guard (try? scratch.pointee.scan(bytes)) != nil else { return nil }
+        return body(Message(bytes: bytes, envelope: UnsafePointer(scratch)))
     }
 
     /// Runs `answer` on this reactor. Call from another reactor or a thread of the pool.
@@ -186,7 +192,7 @@ extension ServerShard: BatchTimed {
         var most: UInt64 = 1
     }
 
-    func didWork(until now: UInt64) {
+    package func didWork(until now: UInt64) {
         let duration = now &- reactor.workBegan
         counts.count(row: run.row, run.count, duration: duration)
         run = CallRun(most: duration <= Self.shortCall ? min(run.most &* 2, Self.maximumConsecutive) : 1)
@@ -195,7 +201,7 @@ extension ServerShard: BatchTimed {
 }
 
 extension ServerShard: EndOfTurnTask {
-    func endOfTurn() {
+    package func endOfTurn() {
         hasOutgoing = false
         // The changes of the calls go first, so that callers see them before the responses.
         guard states.publishMarked() else {
@@ -203,11 +209,11 @@ extension ServerShard: EndOfTurnTask {
             var waiting = outgoing.map { OutgoingResponses(to: $0.reactor) }
             swap(&waiting, &outgoing)
             return states.whenPublished { [self] in
-                catchUpFeeds()
+                router?.catchUpFeeds()
                 for index in waiting.indices { waiting[index].send() }
             }
         }
-        catchUpFeeds()
+        router?.catchUpFeeds()
         for index in outgoing.indices { outgoing[index].send() }
     }
 }

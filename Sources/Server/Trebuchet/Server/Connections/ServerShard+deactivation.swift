@@ -5,7 +5,7 @@ extension ServerShard {
     /// The number of actors that are checked in one turn.
     private static let batch = 1_024
     /// The time limit for an actor's `deactivate`.
-    static let deactivation = Duration.seconds(5)
+    package static let deactivation = Duration.seconds(5)
 
     /// Watches an actor for idleness from now on, on the responsible reactor.
     func watchIdle(_ record: ActorRecord) {

@@ -1,18 +1,18 @@
 internal import Platform
-internal import Bytes
-internal import Networking
+package import Bytes
+package import Networking
 internal import Synchronization
-internal import TrebuchetActors
+package import TrebuchetActors
 internal import TrebuchetWire
 internal import WebSockets
 
 /// The part of a server on one reactor: its connections, the actors they have called, and the memory that all calls share.
 ///
 /// `@unchecked Sendable`: isolated to its reactor.
-final class ServerShard: @unchecked Sendable {
-    let states: SystemShard
-    let reactor: Reactor
-    let context: ServerContext
+package final class ServerShard: @unchecked Sendable {
+    package let states: SystemShard
+    package let reactor: Reactor
+    package let context: ServerContext
     /// The properties of `states` and `context`, with one indirection less for each call.
     let counts: ShardMetrics
     let events: EventBus
@@ -22,7 +22,7 @@ final class ServerShard: @unchecked Sendable {
     @exclusivity(unchecked) var traces = TraceSampling.Countdown()
     var willForgetAnswers = false
     /// The number of its reactor.
-    let index: Int
+    package let index: Int
     unowned let system: TrebuchetActorSystem
     /// The coders of `states`. Each call uses one, read in one step, so access to it needs no check.
     @exclusivity(unchecked) private var coder: ValueCoder
@@ -34,7 +34,7 @@ final class ServerShard: @unchecked Sendable {
     /// The result of the current call.
     let reply = UnsafeMutablePointer<ByteBuffer>.allocate(capacity: 1)
     /// The connections by the numbers of their names.
-    private(set) var connections: [UInt64: ServerConnection] = [:]
+    package private(set) var connections: [UInt64: ServerConnection] = [:]
 
     /// The shards of the same server on all reactors, this one included, until the server has shut down. Set before the server
     /// listens.
@@ -52,8 +52,8 @@ final class ServerShard: @unchecked Sendable {
     /// changes call no code that accesses it, so access to it needs no check.
     @exclusivity(unchecked) private var records = ByteKeyTable<Unmanaged<ActorRecord>>()
     private var retainedActors: [ActorName: ActorRecord] = [:]
-    /// The time when the shard last removed an actor that may live on another node now.
-    private(set) var lastClusteredRemoval: UInt64 = 0
+    /// The time when the shard last removed an actor that may live on another server now; 0 for never.
+    package private(set) var lastClusteredRemoval: UInt64 = 0
     /// Calls that wait for an activation.
     private var waiting: [ActorName: ActivationQueue] = [:]
     /// Calls of methods that may suspend, until they do.
@@ -64,14 +64,11 @@ final class ServerShard: @unchecked Sendable {
     var catchUpTime: UInt64 = 500_000
     /// The number of time slices that held responses have used.
     var catchUpSteps = 0
-    /// Notices about owners, at a node of a cluster.
-    let ownerChanges = OwnershipChangeCounter()
-    /// Streams of actors of this reactor that other nodes receive for their clients; one object for each node connection.
-    var feeds: [SharedStreamPublisher] = []
-    /// The number of connections that are not of this node's clients: the server's own, and those of clients at other nodes.
+    /// The router's part on this reactor; nil without a router, and after shutdown. Set before the server listens, and read in one
+    /// step, so access needs no check.
+    @exclusivity(unchecked) package internal(set) var router: (any ShardRouter)?
+    /// The number of connections that are not of this server's clients: the server's own, and those of clients at other servers.
     private var foreignCount = 0
-    /// Owner lookups at a node of a cluster, from the first one on.
-    var slotQueues: SlotOwnerLookups?
     var idleWatch = IdleActorTracker()
     var isWatchingIdle = false
     /// Indicates whether all present connections have been sent `goAway`, or are being sent it.
@@ -112,12 +109,12 @@ final class ServerShard: @unchecked Sendable {
     }
 
     var directory: ActorDirectory { context.directory }
-    var limits: ServerLimits { context.limits }
+    package var limits: ServerLimits { context.limits }
     var idempotencyCache: ServerIdempotencyCache { context.idempotencyCache }
     /// The writer of states of the server's own actors on this reactor; nil at a server without a store.
     var stateWriter: StateWriter? { context.locals.writer(on: states) }
-    /// The writer of states of actors that live on one node of several; nil at a server outside a cluster.
-    var clusteredWriter: StateWriter? { context.locals.writer(on: states, isClustered: true) }
+    /// The writer of states of actors that live on one server of several; nil at a server without a router.
+    package var clusteredWriter: StateWriter? { context.locals.writer(on: states, isClustered: true) }
     /// Indicates whether any actors of this reactor are persisted.
     var persistsStates: Bool { context.locals.persistsStates(on: states) }
     var writers: [StateWriter] { context.locals.writers(on: states) }
@@ -159,8 +156,8 @@ final class ServerShard: @unchecked Sendable {
         records = ByteKeyTable()
         retainedActors = [:]
         waiting = [:]
-        slotQueues = nil
-        feeds = []
+        router?.releaseReferences()
+        router = nil
         idleWatch = IdleActorTracker()
         spareBatches = []
         coder = ValueCoder()
@@ -186,8 +183,8 @@ final class ServerShard: @unchecked Sendable {
     }
 
     /// Returns the place of a name that was not called before. Activates nothing.
-    func location(of name: ActorName) -> ActorLocation {
-        if let nodes = context.nodes, let type = directory.clusteredType(of: name), !nodes.owns(name.text) {
+    package func location(of name: ActorName) -> ActorLocation {
+        if let router = context.router, let type = directory.clusteredType(of: name), !router.owns(name.text) {
             return .elsewhere(type)
         }
         if waiting[name] == nil,
@@ -223,7 +220,7 @@ final class ServerShard: @unchecked Sendable {
     private static let movedPause = Duration.milliseconds(20)
 
     private func activate(_ name: ActorName, for queue: ActivationQueue) throws(TrebuchetError) {
-        if let nodes = context.nodes, directory.clusteredType(of: name) != nil, !nodes.owns(name.text) {
+        if let router = context.router, directory.clusteredType(of: name) != nil, !router.owns(name.text) {
             throw ActorMoved.error
         }
         guard let activation = try directory.activate(name, for: queue.scopes, on: reactor) else {
@@ -295,7 +292,7 @@ final class ServerShard: @unchecked Sendable {
     }
 
     /// Removes an actor, unless another one has its name by now.
-    func forget(_ record: ActorRecord) {
+    package func forget(_ record: ActorRecord) {
         let name = ActorName(record.name)
         if retainedActors[name] === record { forget(name) }
         if record.isClustered { lastClusteredRemoval = reactor.now }
@@ -303,33 +300,33 @@ final class ServerShard: @unchecked Sendable {
 }
 
 /// The place of the actor with a name.
-enum ActorLocation {
+package enum ActorLocation {
     case ready(ActorRecord)
     /// An actor that the first call activates.
     case inactive(ActorType)
-    /// An actor that lives on another node.
+    /// An actor that lives on another server.
     case elsewhere(ActorType)
     case unknown
 }
 
 /// The state that all reactors of a server share.
-final class ServerContext: Sendable {
+package final class ServerContext: Sendable {
     let limits: ServerLimits
     let limitsOfClient: ConnectionLimits
     let limitsOfServer: ConnectionLimits
-    let directory: ActorDirectory
+    package let directory: ActorDirectory
     /// The actors that were created in the server's system, exposed or not.
-    let locals = LocalActors()
+    package let locals = LocalActors()
     let idempotencyCache: ServerIdempotencyCache
     let shares: QuotaLedger
     /// The budget of `ServerLimits.bufferedBytes`.
-    let memory: MemoryBudget
+    package let memory: MemoryBudget
     /// The server's event bus.
     let events = EventBus()
     /// Writes a line to the server log. Event handlers receive it too, with the level `notice`.
-    let log: @Sendable (String) -> Void
+    package let log: @Sendable (String) -> Void
     /// Writes a line with another level.
-    let logAt: @Sendable (ServerEvent.Level, String) -> Void
+    package let logAt: @Sendable (ServerEvent.Level, String) -> Void
     /// Writes a line that event handlers receive in another form.
     let plainLog: @Sendable (String) -> Void
     let disclosure: ErrorDisclosure
@@ -344,12 +341,17 @@ final class ServerContext: Sendable {
     let loads: LoadFailures
     /// Incremented whenever the basis of `AccessPolicy.authorize` has changed.
     let rules = Atomic<UInt64>(0)
-    /// The cluster, set before the server listens; nil outside a cluster.
-    var nodes: ClusterRouter? { nodesOfServer.withLock { $0 } }
-    let nodesOfServer = Mutex<ClusterRouter?>(nil)
+    /// The router to actors of other servers; nil if the server has all of its actors itself.
+    package let router: (any RemoteRouter)?
+
+    /// Creates the router of a server.
+    package typealias RouterFactory = (
+        EventBus, _ log: @escaping @Sendable (ServerEvent.Level, String) -> Void
+    ) -> any RemoteRouter
 
     init(
-        reactors: Int, limits: ServerLimits, showsErrorText: Bool = false, log: @escaping @Sendable (String) -> Void
+        reactors: Int, limits: ServerLimits, showsErrorText: Bool = false, routedBy makeRouter: RouterFactory? = nil,
+        log: @escaping @Sendable (String) -> Void
     ) {
         self.limits = limits
         limitsOfClient = limits.ofClient
@@ -369,7 +371,8 @@ final class ServerContext: Sendable {
         refusedSubjects = DeniedSubjectLog(log)
         loads = LoadFailures(log: logAt)
         shares = QuotaLedger(limits: limits, events: events)
-        directory = ActorDirectory(shares: shares)
+        router = makeRouter?(events, logAt)
+        directory = ActorDirectory(shares: shares, router: router)
         memory = MemoryBudget(limit: limits.bufferedBytes)
         idempotencyCache = ServerIdempotencyCache(reactors: reactors, limits: limits, memory: memory)
         principalMemory = PrincipalMemory(limit: limits.bufferedBytesPerPrincipal ?? limits.bufferedBytes / 4)
@@ -377,4 +380,7 @@ final class ServerContext: Sendable {
             limits: limits, shares: shares,
             quotas: ClientCallQuotas(limits, memory: memory, principalMemory: principalMemory), events: events)
     }
+
+    /// The names of connections.
+    package var sessions: CallSessionRegistry { idempotencyCache.names }
 }

@@ -1,8 +1,8 @@
-internal import TrebuchetActors
+package import TrebuchetActors
 
 extension SystemShard {
     /// The server's shard on this reactor.
-    var serverShard: ServerShard? {
+    package var serverShard: ServerShard? {
         // Only a server writes it, and always a `ServerShard`.
         server.map { unsafeDowncast($0, to: ServerShard.self) }
     }
@@ -10,7 +10,7 @@ extension SystemShard {
 
 extension ActorRecord {
     /// Releases its reservation among the activated actors.
-    func releaseReservation() {
+    package func releaseReservation() {
         // Only a server writes it, and always a `QuotaReservation`.
         if let reservation { unsafeDowncast(reservation, to: QuotaReservation.self).release() }
     }

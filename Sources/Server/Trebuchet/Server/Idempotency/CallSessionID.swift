@@ -2,23 +2,23 @@ internal import Platform
 internal import Synchronization
 
 /// The name of a connection, valid beyond its lifetime, with which a repeat refers to its first connection.
-struct CallSessionID: Hashable {
+package struct CallSessionID: Hashable {
     /// Unique within the server; later ones are greater. It also identifies the reactor.
-    let number: UInt64
+    package let number: UInt64
     /// Authenticates the name: without it no client can refer to the connection. It is computed from the number with a key, so that
     /// invented names are recognized.
     let secret: UInt64
 }
 
 /// Creates the names of connections, and parses them in messages.
-final class CallSessionRegistry: Sendable {
+package final class CallSessionRegistry: Sendable {
     /// Identifies this server process: each server and each restart has another value.
     let instance = UInt64.random(in: 1 ... .max)
     private let reactors: UInt64
     private let count = Atomic<UInt64>(0)
     /// The secret key of this server process, which never leaves it.
     private let key = (0..<32).map { _ in UInt8.random(in: 0 ... .max) }
-    /// The names of connections of other nodes.
+    /// The names of connections of other servers.
     let carried = RemoteSessionAliasTable()
 
     init(reactors: Int) { self.reactors = UInt64(reactors) }
@@ -35,7 +35,7 @@ final class CallSessionRegistry: Sendable {
     }
 
     /// Returns the index of the reactor that the connection lives, or has lived, on.
-    func reactor(of name: CallSessionID) -> Int { Int(name.number % reactors) }
+    package func reactor(of name: CallSessionID) -> Int { Int(name.number % reactors) }
 
     /// The maximum number of characters of a name in messages.
     static let longest = 41
@@ -57,8 +57,8 @@ final class CallSessionRegistry: Sendable {
         return self.secret(number) == secret ? name : nil
     }
 
-    /// Returns the local name of another node's connection, the same one while it is in use.
-    func carry(_ text: String, onReactor index: Int) -> RemoteSessionAlias {
+    /// Returns the local name of another server's connection, the same one while it is in use.
+    package func carry(_ text: String, onReactor index: Int) -> RemoteSessionAlias {
         carried.carry(text) { next(onReactor: index) }
     }
 }

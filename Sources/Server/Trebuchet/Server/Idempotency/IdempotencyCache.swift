@@ -26,7 +26,7 @@ struct IdempotencyCache<Call> {
     struct Name {
         let connection: CallSessionID
         let number: UInt64
-        /// The name at the other node, for a connection of another node.
+        /// The name at the other server, for a connection of another server.
         var carried: RemoteSessionAlias?
     }
 
@@ -75,7 +75,7 @@ struct IdempotencyCache<Call> {
     /// The entries of one connection.
     private final class ConnectionResponses {
         let name: CallSessionID
-        /// Keeps the connection's name at its own node known as long as there is an entry.
+        /// Keeps the connection's name at its own server known as long as there is an entry.
         let carried: RemoteSessionAlias?
         /// The author of the newest call.
         var author: Author
@@ -172,7 +172,7 @@ struct IdempotencyCache<Call> {
     mutating func join(_ name: Name, _ request: Request, _ call: Call, at now: UInt64) -> Outcome? {
         removeExpired(at: now, atMost: Self.evictionBatch)
         guard let connection = connections[name.connection] else {
-            // The local number of another node's connection says nothing about its start.
+            // The local number of another server's connection says nothing about its start.
             let mayHaveBeen = request.isRepeat && name.carried == nil && name.connection.number <= forgottenNumber
             return mayHaveBeen ? .forgotten : nil
         }
@@ -286,7 +286,7 @@ struct IdempotencyCache<Call> {
         dropIfEmpty(connection)
     }
 
-    /// Records that another node channel continues a connection of another node. Returns whether it has entries.
+    /// Records that another link continues a connection of another server. Returns whether it has entries.
     mutating func reopen(_ name: CallSessionID) -> Bool {
         connections[name]?.isOpen = true
         return connections[name] != nil

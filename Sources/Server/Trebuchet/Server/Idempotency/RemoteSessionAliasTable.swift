@@ -2,12 +2,12 @@ internal import Platform
 internal import Synchronization
 internal import TrebuchetActors
 
-/// The local name of a connection of another node. While a reference exists, it is found by its name at that node: the node channel
+/// The local name of a connection of another server. While a reference exists, it is found by its name at that server: the link
 /// and the entries of its calls hold references.
-final class RemoteSessionAlias: Sendable {
-    let name: CallSessionID
-    /// The name at its own node.
-    let session: String
+package final class RemoteSessionAlias: Sendable {
+    package let name: CallSessionID
+    /// The name at its own server.
+    package let session: String
     private let names: RemoteSessionAliasTable
 
     fileprivate init(_ name: CallSessionID, _ session: String, _ names: RemoteSessionAliasTable) {
@@ -20,7 +20,7 @@ final class RemoteSessionAlias: Sendable {
     func wasForgotten(upTo call: UInt64, of scope: QuotaScope) { names.removeAlias(session, upTo: call, of: scope) }
 }
 
-/// The names of connections of other nodes, and of those whose entries have been removed.
+/// The names of connections of other servers, and of those whose entries have been removed.
 final class RemoteSessionAliasTable: Sendable {
     private struct Entry {
         weak var name: RemoteSessionAlias?
@@ -36,10 +36,10 @@ final class RemoteSessionAliasTable: Sendable {
     /// The number of names in use.
     var count: Int { state.withLock { $0.entries.count } }
 
-    /// Returns the name in use with this name at its own node; nil if there is none.
+    /// Returns the name in use with this name at its own server; nil if there is none.
     func name(_ session: String) -> RemoteSessionAlias? { state.withLock { $0.entries[ByteText(session)]?.name } }
 
-    /// Returns the name in use for a connection of another node, or creates one with the name that `new` returns.
+    /// Returns the name in use for a connection of another server, or creates one with the name that `new` returns.
     func carry(_ session: String, as new: () -> CallSessionID) -> RemoteSessionAlias {
         state.withLock { state in
             if let name = state.entries[ByteText(session)]?.name { return name }
@@ -49,7 +49,7 @@ final class RemoteSessionAliasTable: Sendable {
         }
     }
 
-    /// Returns whether a call of another node's connection may have run here although its entry was removed.
+    /// Returns whether a call of another server's connection may have run here although its entry was removed.
     ///
     /// - Parameter scope: The quota scope of the caller.
     func mayHaveRun(_ call: UInt64, over session: QualifiedCallSessionID, of scope: QuotaScope) -> Bool {

@@ -5,7 +5,7 @@ internal import TrebuchetActors
 internal import TrebuchetClient
 
 /// In-process client connections of a server to itself, one per reactor, created at the first use. Over them its actors call
-/// and observe other actors by name, on any node, as a client would.
+/// and observe other actors by name, on any server, as a client would.
 final class LoopbackClients: Sendable {
     private let shards: [ServerShard]
     /// The clients by reactor index; nil after the server has ended.

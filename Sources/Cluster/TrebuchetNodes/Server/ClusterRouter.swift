@@ -3,17 +3,19 @@ internal import Platform
 internal import Relays
 internal import Synchronization
 internal import Transports
+internal import Trebuchet
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
 /// The cluster part of a server: its slots, the owners of other slots, and the channels to them.
-final class ClusterRouter: Sendable {
+final class ClusterRouter: RemoteRouter {
     let node: ClusterNode
     let member: ClusterMember
     let directory: SlotDirectory
     let exchange: NodeTransport
     /// The persisted state of cluster actors.
-    let store: EngineStore
+    let engineStore: EngineStore
+    private let parts: Parts
     let shared: SharedStreamSubscriptions
     /// Pending deliveries of shared streams of this node's actors, by node.
     let pendingDeliveries = PendingDeliveries.Registry()
@@ -31,15 +33,16 @@ final class ClusterRouter: Sendable {
     private let certificates: NodeCertificateFiles?
     private let direct = Mutex<(listener: NodeLinkListener, links: NodeLinks, identity: NodeLinkIdentity)?>(nil)
 
-    /// - Parameter open: Creates the local end of a channel that another node opens.
     init(
         _ membership: ClusterMembership, events: EventBus,
-        log: @escaping @Sendable (ServerEvent.Level, String) -> Void,
-        open: @escaping @Sendable (NodeChannel, NodeFrame) -> (any NodeChannelHandler)?
+        log: @escaping @Sendable (ServerEvent.Level, String) -> Void
     ) {
         self.log = log
+        let parts = Parts()
+        self.parts = parts
         (address, certificates) = (membership.address, membership.certificates)
-        (node, member, watch, store) = (membership.node, membership.member, membership.watch, membership.store)
+        (node, member, watch) = (membership.node, membership.member, membership.watch)
+        engineStore = membership.store
         (engine, afterDataLoss) = (membership.engine, membership.dataLossPolicy)
         startTimeout = membership.startTimeout
         watch.setEventBus(events)
@@ -47,30 +50,61 @@ final class ClusterRouter: Sendable {
         let directory = SlotDirectory(membership.engine, member: member)
         self.directory = directory
         watch.whenAssigned { directory.didAcquire($0) }
-        exchange = NodeTransport(membership.engine, as: node, open: open)
+        exchange = NodeTransport(membership.engine, as: node) { parts.open($0, $1) }
         shared = SharedStreamSubscriptions(exchange)
     }
 
-    /// Ends the shared streams of a slot's previous owner before any message goes to the next owner. No response of the next owner
-    /// can then arrive ahead of the updates that its call causes. Called before this node joins.
-    ///
-    /// - Parameter notify: Announces an owner to all reactors.
-    func whenOwnerIsKnown(_ notify: @escaping @Sendable (ClusterSlot, ClusterNode, _ isHere: Bool) -> Void) {
-        let (shared, node) = (shared, node)
-        let notifyOwner: @Sendable (ClusterSlot, ClusterNode) -> Void = { slot, owner in
-            shared.slotDidMove(slot, to: owner)
-            notify(slot, owner, owner == node)
-        }
-        directory.beforeAnswers(notifyOwner)
-        watch.beforeAssigned { [directory] slot in
-            // Later queries wait until the owner is known here.
-            directory.forget(slot)
-            notifyOwner(slot, node)
+    /// The parts of the node on the reactors of the server, which exist from the creation of the server to its end.
+    private final class Parts: Sendable {
+        private let all = Mutex<[NodeShard]>([])
+
+        var shards: [NodeShard] { all.withLock { $0 } }
+
+        func set(_ shards: [NodeShard]) { all.withLock { $0 = shards } }
+
+        /// Creates the local end of a channel that another node opens; nil if it is refused.
+        func open(_ channel: NodeChannel, _ frame: NodeFrame) -> (any NodeChannelHandler)? {
+            let shards = shards
+            guard let first = shards.first else { return nil }
+            let index = Int(channel.number % UInt64(shards.count))
+            let pendingDeliveries = first.nodes.pendingDeliveries[channel.node]
+            if frame.payload == SharedStreamMessage.opening {
+                return SharedStreamChannel(channel, at: shards[index], pendingDeliveries)
+            }
+            guard let client = ForwardedClient(frame.payload) else { return nil }
+            let names = first.shard.context.sessions
+            let alias = names.carry(client.session, onReactor: index)
+            let shard = shards.first { $0.shard.index == names.reactor(of: alias.name) } ?? first
+            return ForwardedLink(channel, client, alias, at: shard.shard, behind: pendingDeliveries)
         }
     }
 
-    /// Returns whether actors of that name may live here.
-    func owns(_ name: String) -> Bool { member.mayStartWork(in: ClusterSlot(of: name)) }
+    func makeShardRouters(for shards: [ServerShard]) -> [any ShardRouter] {
+        let made = shards.map { NodeShard($0, of: self) }
+        parts.set(made)
+        shared.set(reactor: shards.first?.reactor, memory: shards.first?.context.memory) { [parts] slot, node in
+            for shard in parts.shards { shard.shard.reactor.execute { shard.forgetOwner(of: slot, node) } }
+        }
+        // Ends the shared streams of a slot's previous owner before any message goes to the next owner. No response of the next
+        // owner can then arrive ahead of the updates that its call causes.
+        let ownerIsKnown: @Sendable (ClusterSlot, ClusterNode) -> Void = { [shared, node, parts] slot, owner in
+            shared.slotDidMove(slot, to: owner)
+            for shard in parts.shards {
+                shard.deliverNotice { shard.ownerDidChange(of: slot, to: owner, isHere: owner == node) }
+            }
+        }
+        directory.beforeAnswers(ownerIsKnown)
+        watch.beforeAssigned { [directory, node] slot in
+            // Later queries wait until the owner is known here.
+            directory.forget(slot)
+            ownerIsKnown(slot, node)
+        }
+        return made
+    }
+
+    var store: any PerActorStore { engineStore }
+    func owns(_ actor: String) -> Bool { member.mayStartWork(in: ClusterSlot(of: actor)) }
+    func partition(of actor: String) -> Int { ClusterSlot(of: actor).number }
 
     /// Joins the cluster. Waits for a coordination store that does not respond, up to the membership's `startTimeout`.
     ///
@@ -130,10 +164,8 @@ final class ClusterRouter: Sendable {
             }, request)
     }
 
-    /// True if the certificate of the node's links is from a file.
     var hasCertificateFiles: Bool { certificates != nil }
 
-    /// Reads the certificate files of the node again, for new links.
     func reloadCertificates() throws(TransportError) { try direct.withLock { $0?.identity }?.reload() }
 
     /// Compares the ends of the logs after each new connection to the coordination store, which may have lost entries.
@@ -144,10 +176,10 @@ final class ClusterRouter: Sendable {
             backoff: Backoff(first: settings.roundInterval, limit: settings.leaseDuration))
         while !Task.isCancelled {
             try? await Task.sleep(for: settings.roundInterval)
-            defer { store.endReports() }
+            defer { engineStore.endReports() }
             let now = MonotonicClock.nowWithSleep
             guard let check = schedule.due(connections: engine.connectionCount, at: now) else { continue }
-            let left = await store.checkEnds(of: check.names, isSettled: check.isSettled)
+            let left = await engineStore.checkEnds(of: check.names, isSettled: check.isSettled)
             schedule.didCheck(left: left, at: MonotonicClock.nowWithSleep)
         }
     }
@@ -168,7 +200,7 @@ final class ClusterRouter: Sendable {
             log(
                 .error,
                 "cluster: node \(node.name) continues with the remaining data of the coordination store")
-            store.forgetAll()
+            engineStore.forgetAll()
             // False for a node that is draining: it ends.
             guard member.restart() else { return }
             try? await Task.sleep(for: member.settings.roundInterval)
@@ -176,17 +208,29 @@ final class ClusterRouter: Sendable {
     }
 
     /// The reason why it has permanently lost all slots; nil otherwise.
-    var failure: ClusterEngineError? { lastFailure.withLock { $0 } }
+    var failure: (any Error)? { lastFailure.withLock { $0 } }
 
-    /// Returns the reason why it cannot serve now; nil when it can.
+    func waitForFailure() async { for await hasFailed in hasFailed.stream where hasFailed { return } }
+
+    func waitForStopRequest() async {
+        for await isRequested in exchange.stopRequests.stream where isRequested { return }
+    }
+
+    var metrics: [RouterMetric] {
+        let (acquired, lost) = watch.counts
+        return RouterMetric.ofNode(
+            slots: member.slotCount, liveNodes: member.liveNodes.count, isStoreResponding: member.engineError == nil,
+            acquired: acquired, lost: lost)
+    }
+
     func problem() async -> String? {
-        if let failure { return failure.message }
+        if let failure = lastFailure.withLock({ $0 }) { return failure.message }
         if let problem = member.problem { return problem }
-        do throws(StateStoreError) {
+        do throws(ClusterEngineError) {
             try await (engine as? any FileBackedEngine)?.checkPath()
             return nil
         } catch {
-            return "the coordination store: \(error)"
+            return "the coordination store: \(error.message)"
         }
     }
 
@@ -216,8 +260,8 @@ final class ClusterRouter: Sendable {
 
     /// Releases its slots, and continues to forward its clients' calls.
     ///
-    /// - Parameter limit: The maximum time; zero waits for no slot. Slots that are still owned then, for example during an outage of the coordination store,
-    ///   get other owners when their leases expire.
+    /// - Parameter limit: The maximum time; zero waits for no slot. Slots that are still owned then, for example during an outage of
+    ///   the coordination store, get other owners when their leases expire.
     func drain(within limit: Duration) async {
         exchange.announceLeaving()
         let member = member
@@ -258,6 +302,7 @@ final class ClusterRouter: Sendable {
 
     /// Ends like a crashed node: releases no slots, and stops all communication.
     func stop() {
+        parts.set([])
         for task in running.withLock({ $0 }) { task.cancel() }
         exchange.close()
         if let listener = closeLinks() { Task { await listener.close() } }
@@ -290,4 +335,24 @@ extension ClusterRouter: NodeLinkOwner {
     func handled(from node: ClusterNode) -> UInt64 { exchange.handled(from: node) }
     func receive(_ message: [UInt8], from node: ClusterNode) -> Bool { exchange.receive(message, from: node) }
     func mayHaveLost(_ node: ClusterNode) { exchange.closeLostChannels(of: node) }
+}
+
+extension RouterMetric {
+    /// Returns the metrics of a cluster node.
+    static func ofNode(
+        slots: Int, liveNodes: Int, isStoreResponding: Bool, acquired: UInt64, lost: UInt64
+    ) -> [RouterMetric] {
+        [
+            RouterMetric("trebuchet_cluster_slots", "Slots that this node owns.", UInt64(slots)),
+            RouterMetric("trebuchet_cluster_nodes", "Live nodes seen by this node.", UInt64(liveNodes)),
+            RouterMetric(
+                "trebuchet_cluster_engine_up", "1 while the coordination store responds, else 0.",
+                isStoreResponding ? 1 : 0),
+            RouterMetric(
+                "trebuchet_cluster_slots_acquired_total", isCounter: true, "Slot leases acquired by this node.",
+                acquired),
+            RouterMetric(
+                "trebuchet_cluster_slots_lost_total", isCounter: true, "Slots released or lost by this node.", lost),
+        ]
+    }
 }

@@ -1,10 +1,8 @@
 internal import Bytes
+internal import Trebuchet
 internal import TrebuchetActors
 internal import TrebuchetCluster
 internal import TrebuchetWire
-
-/// A reservation in the quotas of a connection, held as long as it is referenced.
-protocol Reservation: AnyObject {}
 
 /// A stream of an actor on another node, with the position that its client has received.
 final class ForwardedStream {
@@ -26,7 +24,7 @@ final class ForwardedStream {
         didSet { if !isOpen { reservation = nil } }
     }
     /// Its reservation for the client's connection, independent of the actor's owner.
-    var reservation: (any Reservation)?
+    var reservation: StreamReservation?
 
     /// - Parameters:
     ///   - epoch: the last epoch of which the client has received anything; empty if none.
@@ -34,7 +32,7 @@ final class ForwardedStream {
     ///   - mayShare: whether it may be shared; a stream with a filter is never shared.
     init(
         callID: [UInt8], actor: String, target: String, filter: StreamFilter?, epoch: String = "", sequence: UInt64 = 0,
-        mayShare: Bool = false, reservation: (any Reservation)? = nil
+        mayShare: Bool = false, reservation: StreamReservation? = nil
     ) {
         (self.epoch, self.sequence) = (epoch, sequence)
         self.mayShare = mayShare && filter == nil
@@ -47,14 +45,13 @@ final class ForwardedStream {
     }
 
     /// Creates the forwarded form of a stream that began at this node.
-    convenience init(
-        _ placed: ClusteredStream, streamID: [UInt8], epoch: String, sequence: UInt64, mayShare: Bool,
-        _ reservation: any Reservation
-    ) {
+    convenience init(_ moving: MovingStream, at position: StreamRequest.ResumePosition) {
+        let stream = moving.stream
         self.init(
-            callID: placed.callID, actor: placed.actor, target: placed.target, filter: placed.filter, epoch: epoch,
-            sequence: sequence, mayShare: mayShare, reservation: reservation)
-        self.streamID = streamID
+            callID: stream.callID, actor: stream.actor, target: stream.target, filter: stream.filter,
+            epoch: position.epoch, sequence: position.sequence, mayShare: moving.mayShare,
+            reservation: moving.reservation)
+        streamID = moving.streamID
     }
 
     /// - Parameter position: the position of the client according to the owner. In a known epoch it is the current position of
@@ -72,20 +69,5 @@ final class ForwardedStream {
             streamID: String(decoding: streamID, as: UTF8.self), callID: String(decoding: callID, as: UTF8.self),
             actorID: actor, target: target, epoch: epoch, lastSequence: sequence, filter: filter, into: &buffer)
         return Array(buffer.bytes)
-    }
-}
-
-/// A stream of an actor of this node that may move to another one: the data needed to resume it there.
-struct ClusteredStream {
-    let callID: [UInt8]
-    let actor: String
-    let target: String
-    let filter: StreamFilter?
-    /// The slot of the actor, stored because it is checked for each slot that moves to another node.
-    let slot: ClusterSlot
-
-    init(callID: [UInt8], actor: String, target: String, filter: StreamFilter?) {
-        (self.callID, self.actor, self.target, self.filter) = (callID, actor, target, filter)
-        slot = ClusterSlot(of: actor)
     }
 }

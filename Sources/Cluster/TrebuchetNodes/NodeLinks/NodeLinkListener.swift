@@ -1,5 +1,6 @@
 internal import Networking
 internal import Transports
+internal import Trebuchet
 internal import TrebuchetCluster
 internal import WebSockets
 

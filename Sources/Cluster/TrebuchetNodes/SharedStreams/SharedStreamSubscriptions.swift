@@ -1,6 +1,7 @@
 internal import Bytes
 internal import Networking
 internal import Synchronization
+internal import Trebuchet
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
@@ -34,7 +35,7 @@ final class SharedStreamSubscriptions: Sendable {
     ///   - memory: the budget in which large updates count.
     ///   - didMove: called with a slot that a node does not own any more, before its subscribers request their streams again.
     func set(
-        reactor: Reactor?, memory: MemoryBudget, didMove: @escaping @Sendable (ClusterSlot, ClusterNode) -> Void
+        reactor: Reactor?, memory: MemoryBudget?, didMove: @escaping @Sendable (ClusterSlot, ClusterNode) -> Void
     ) {
         state.withLock { state in (state.reactor, state.memory, state.didMove) = (reactor, memory, didMove) }
     }
@@ -47,7 +48,7 @@ final class SharedStreamSubscriptions: Sendable {
     ///   - answer: called once, on any thread; for a stream, its receiver must call `didJoin`.
     func join(
         _ key: Key, at node: ClusterNode, behind seen: (epoch: String, sequence: UInt64),
-        _ answer: @escaping @Sendable (SharedStream, SharedStream.SubscribeOutcome) -> Void
+        _ answer: @escaping @Sendable (SharedStream, SharedStreamOutcome) -> Void
     ) {
         while true {
             let stream = state.withLock { state in

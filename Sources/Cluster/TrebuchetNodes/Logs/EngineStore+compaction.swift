@@ -1,3 +1,4 @@
+internal import TrebuchetActors
 internal import TrebuchetCluster
 
 /// Compaction: a log's entries are replaced by a snapshot of the contents that they produce.

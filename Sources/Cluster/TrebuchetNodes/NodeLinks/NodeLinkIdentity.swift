@@ -2,6 +2,7 @@ internal import Networking
 internal import Platform
 internal import Synchronization
 internal import Transports
+internal import TrebuchetActors
 internal import TrebuchetCluster
 
 /// The certificates of a node's links: from files, or issued by the authority that the coordination store keeps.

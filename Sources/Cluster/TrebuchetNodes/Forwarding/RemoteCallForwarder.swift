@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Networking
+internal import Trebuchet
 internal import TrebuchetActors
 internal import TrebuchetCluster
 internal import TrebuchetWire
@@ -9,12 +10,10 @@ internal import TrebuchetWire
 /// versions that the client has. `@Idempotent` calls are repeated there. The client does not notice.
 ///
 /// Isolated to the connection's reactor.
-final class RemoteCallForwarder {
+final class RemoteCallForwarder: ConnectionForwarder {
     /// The time for which calls wait for earlier calls at a node that no longer owns their slot. A node that releases a slot waits
     /// as long for its running calls.
     static let longestReturn = Duration.seconds(3)
-    /// The pause before another request to an owner that could not continue a stream.
-    static let pause = Duration.milliseconds(500)
     /// The longest time for which a response waits for the missing versions of a resumed stream. The owner reports when it has sent
     /// them, which takes seconds over a link that loses packets.
     static let longestCatchingUp = Duration.seconds(10)
@@ -22,7 +21,7 @@ final class RemoteCallForwarder {
     /// The connection, which releases this object when it closes. The reference is strong: a message to the connection may be its
     /// last operation.
     let connection: ServerConnection
-    let nodes: ClusterRouter
+    let node: NodeShard
     private(set) var channels: [ClusterNode: OwnerChannel] = [:]
     private var channelCount = 0
     private var callCount: UInt64 = 0
@@ -37,16 +36,16 @@ final class RemoteCallForwarder {
     /// Streams that this node resumes itself while their actors are activated.
     var loading = StreamsByName()
     /// The number of calls postponed until the reactor knows of the latest owners.
-    var postponed = 0
+    private var postponed = 0
     /// Indicates whether a postponed call is being handled.
-    var isMakingPostponed = false
+    private var isMakingPostponed = false
     private(set) var isOpen = true
     /// The reason why no message of the client can be forwarded: its principal is larger than the nodes' protocol allows.
     private(set) var excess: TrebuchetError?
 
-    init(_ connection: ServerConnection, _ nodes: ClusterRouter) {
+    init(_ connection: ServerConnection, _ node: NodeShard) {
         self.connection = connection
-        self.nodes = nodes
+        self.node = node
         let (reactor, reference) = (connection.shard.reactor, WeakRemoteCallForwarder(self))
         connection.caller?.connection.onPrincipalChange { reactor.run { reference.relays?.callerDidChange() } }
         if connection.caller?.principal != nil { excess = client().excess }
@@ -56,14 +55,10 @@ final class RemoteCallForwarder {
 
     // MARK: Calls and streams begin
 
-    /// Forwards a client's message about an actor of another node. The caller has authorized it.
-    ///
-    /// - Parameter isRepeatable: True if the owner recognizes a repeat of it.
     func forward(_ message: borrowing Message, isRepeatable: Bool) {
         forward(message, Array(message.callID), nil, nil, isRepeatable: isRepeatable)
     }
 
-    /// Forwards a message that starts or resumes a stream.
     func forward(
         _ message: borrowing Message, starting requested: RequestedStream, _ filter: StreamFilter?,
         _ reservation: StreamReservation
@@ -88,11 +83,11 @@ final class RemoteCallForwarder {
         let order = callCount | (connection.isCounted ? 0 : 1 << 63)
         let relayed = ForwardedCall(
             message, callID: callID, order: order, isRepeatable: isRepeatable, stream: stream, of: self)
-        call.relayed = relayed
+        call.forwarded = relayed
         let traffic = traffic(of: relayed.slot)
         // Paused resumptions precede it and pause no longer.
         for stream in traffic.paused { _ = wait(for: stream) }
-        if shard.hasRecentlyMovedActors, traffic.calls.isEmpty, traffic.crossings == 0 { waitForCrossings(traffic) }
+        if node.hasRecentlyMovedActors, traffic.calls.isEmpty, traffic.crossings == 0 { waitForCrossings(traffic) }
         traffic.calls.addCall(relayed, relayed.order)
         proceed(traffic)
     }
@@ -100,21 +95,32 @@ final class RemoteCallForwarder {
     /// Waits for cross-reactor calls to actors that have just left this node: they may return and go first.
     private func waitForCrossings(_ traffic: SlotSendState) {
         nonisolated(unsafe) let traffic = traffic  // Accessed on this reactor only.
-        let (reactor, reference) = (shard.reactor, WeakRemoteCallForwarder(self))
-        for crossing in connection.crossReactorQueues {
-            traffic.crossings += 1
-            crossing.enqueue {
-                reactor.execute {
-                    traffic.crossings -= 1
-                    reference.relays?.proceed(traffic)
-                }
-            }
+        let reference = WeakRemoteCallForwarder(self)
+        traffic.crossings += connection.afterCrossReactorCalls {
+            traffic.crossings -= 1
+            reference.relays?.proceed(traffic)
         }
     }
 
     /// Returns the running call of the connection; nil when no party waits for its response.
     func underWay(_ relayed: ForwardedCall) -> InFlightCall? {
-        connection.running[relayed.callID].flatMap { $0.relayed === relayed ? $0 : nil }
+        connection.runningCall(relayed.callID).flatMap { $0.forwarded === relayed ? $0 : nil }
+    }
+
+    func postpones(_ message: borrowing Message) -> Bool {
+        guard !connection.isCounted, !isMakingPostponed, node.hasPendingOwnerChanges || postponed > 0 else {
+            return false
+        }
+        let (connection, owned) = (connection, OwnedMessage(message))
+        postponed += 1
+        shard.reactor.execute {
+            guard let forwarder = connection.callForwarder else { return }
+            forwarder.postponed -= 1
+            forwarder.isMakingPostponed = true
+            defer { forwarder.isMakingPostponed = false }
+            owned.withMessage { connection.handleAgain($0) }
+        }
+        return true
     }
 
     // MARK: Queues for an owner
@@ -123,7 +129,6 @@ final class RemoteCallForwarder {
         if let found = slots[slot] { return found }
         let created = SlotSendState(slot)
         slots[slot] = created
-        connection.hasCallsElsewhere = true
         return created
     }
 
@@ -133,7 +138,6 @@ final class RemoteCallForwarder {
         guard isOpen, !traffic.isLookingUpOwner else { return }
         if traffic.isEmpty {
             if slots[traffic.slot] === traffic { slots[traffic.slot] = nil }
-            connection.hasCallsElsewhere = !slots.isEmpty
             return
         }
         if traffic.streams.isEmpty {
@@ -141,37 +145,38 @@ final class RemoteCallForwarder {
             if traffic.calls.awaitsResponses { return scheduleCheck(traffic) }
         }
         traffic.isLookingUpOwner = true
-        let waiter = shard.withOwner(of: traffic.slot) { [weak self] owner in
+        let waiter = node.withOwner(of: traffic.slot) { [weak self] owner in
             (traffic.isLookingUpOwner, traffic.waiter) = (false, nil)
             guard let self, self.isOpen else { return }
             switch owner {
             case .failure(let error): self.fail(traffic, error)
-            case .success(let node):
-                self.send(traffic, to: node)
+            case .success(let owner):
+                self.send(traffic, to: owner)
                 self.proceed(traffic)
             }
         }
         if let waiter { traffic.waiter = waiter }
     }
 
-    private func send(_ traffic: SlotSendState, to node: ClusterNode) {
+    private func send(_ traffic: SlotSendState, to owner: ClusterNode) {
+        let isHere = owner == node.nodes.node
         let streams = traffic.streams.filter(\.isOpen)
         traffic.streams = []
         for stream in streams {
-            if node == nodes.node {
+            if isHere {
                 loading.insert(stream)
                 _ = didResume(stream.streamID)
                 stream.reservation = nil
-                connection.resumeStream(stream)
+                resumeHere(stream)
             } else {
-                channel(to: node).sendRequest(stream)
+                channel(to: owner).sendRequest(stream)
             }
         }
-        if node == nodes.node { loading.removeAll { !connection.isResuming($0) } }
-        guard traffic.crossings == 0, !traffic.calls.waiting.isEmpty, traffic.calls.maySend(to: node) else { return }
+        if isHere { loading.removeAll { !connection.isResuming($0) } }
+        guard traffic.crossings == 0, !traffic.calls.waiting.isEmpty, traffic.calls.maySend(to: owner) else { return }
         for relayed in traffic.calls.removeAll() {
             guard let call = underWay(relayed) else { continue }
-            if node == nodes.node {
+            if isHere {
                 connection.withdraw(call)
                 // The local resumption takes a new reservation.
                 relayed.stream?.reservation = nil
@@ -183,8 +188,8 @@ final class RemoteCallForwarder {
             } else if let revocation = connection.revocation(of: relayed.actor) {
                 connection.finish(call, .failure(relayed.refusal(revocation)))
             } else {
-                traffic.calls.didSend(relayed.order, to: node)
-                channel(to: node).sendRequest(relayed)
+                traffic.calls.didSend(relayed.order, to: owner)
+                channel(to: owner).sendRequest(relayed)
             }
         }
     }
@@ -218,19 +223,19 @@ final class RemoteCallForwarder {
         shard.reactor.schedule(after: .seconds(1)) { [weak self] in self?.proceed(traffic) }
     }
 
-    private func channel(to node: ClusterNode) -> OwnerChannel {
-        if let channel = channels[node] { return channel }
+    private func channel(to owner: ClusterNode) -> OwnerChannel {
+        if let channel = channels[owner] { return channel }
         channelCount += 1
-        let channel = OwnerChannel(self, to: node, at: nodes.exchange, reactor: shard.reactor)
+        let channel = OwnerChannel(self, to: owner, at: node.nodes.exchange, reactor: shard.reactor)
         channel.open(client())
-        channels[node] = channel
+        channels[owner] = channel
         return channel
     }
 
     /// The description of the client that other nodes receive.
     private func client() -> ForwardedClient {
         ForwardedClient(
-            session: shard.idempotencyCache.names.text(connection.name), streams: "\(channelCount).",
+            session: connection.session, streams: "\(channelCount).",
             caller: connection.caller?.connection, largestMessage: Int(connection.largestMessage),
             wholeSeconds: connection.dates == .wholeSeconds)
     }
@@ -259,24 +264,15 @@ final class RemoteCallForwarder {
         return true
     }
 
-    /// Ends the stream with this name, wherever it is: the client resumes a stream under the name.
-    func endStream(_ streamID: [UInt8]) { _ = unsubscribe(streamID) }
-
-    /// Ends all of these streams: the client's authorization was revoked.
-    func endStreams(_ error: TrebuchetError) { endStreams { _ in error } }
-
-    /// Ends the streams that `refused` returns an error for.
-    func endStreams(refused: (ForwardedStream) -> TrebuchetError?) {
+    func endStreams(refused: (_ target: String, _ actor: String) -> TrebuchetError?) {
         for streamID in Array(streams.keys) + resuming.names {
-            guard let stream = streams[streamID] ?? resuming[streamID], let error = refused(stream) else { continue }
+            guard let stream = streams[streamID] ?? resuming[streamID], let error = refused(stream.target, stream.actor)
+            else { continue }
             _ = unsubscribe(streamID)
             connection.failStream(streamID, error)
         }
     }
 
-    /// Ends all of these streams without an error, for example because the client moves to another server.
-    ///
-    /// - Returns: The names of the streams.
     func endStreamsForReconnect() -> [[UInt8]] {
         let names = Array(streams.keys) + resuming.names
         for name in names { _ = unsubscribe(name) }
@@ -290,10 +286,10 @@ final class RemoteCallForwarder {
         excess = client.excess
         guard let excess else { return channels.values.forEach { $0.send(.client, client.payload) } }
         // The previous principal's calls and streams must end.
-        endStreams(excess)
+        endStreams { _, _ in excess }
         connection.endSharedStreams(excess)
-        for call in Array(connection.running.values) {
-            guard let relayed = call.relayed else { continue }
+        for call in connection.forwardedCalls {
+            guard let relayed = call.forwarded as? ForwardedCall else { continue }
             connection.finish(call, .failure(relayed.channel == nil ? relayed.refusal(excess) : excess.ofSentCall))
         }
         for channel in channels.values { channel.shutDown() }
@@ -303,7 +299,6 @@ final class RemoteCallForwarder {
 
     func linkDidBecomeWritable() { for channel in channels.values { channel.acknowledgeReceivedBytes() } }
 
-    /// Ends all calls, streams and channels: the client has disconnected.
     func close() {
         isOpen = false
         for channel in channels.values { channel.shutDown() }
@@ -320,7 +315,6 @@ final class RemoteCallForwarder {
             traffic.cancelOwnerLookup()
         }
         slots = [:]
-        connection.hasCallsElsewhere = false
     }
 }
 

@@ -1,4 +1,5 @@
 internal import Networking
+internal import Trebuchet
 internal import TrebuchetActors
 
 /// The owner's end of a shared-stream channel, over which another node receives streams for its clients.
@@ -7,7 +8,8 @@ internal import TrebuchetActors
 final class SharedStreamChannel: NodeChannelHandler, SharedStreamPublisherOwner, @unchecked Sendable {
     let reactor: Reactor
     private let channel: NodeChannel
-    private let shard: ServerShard
+    private let node: NodeShard
+    private var shard: ServerShard { node.shard }
     private let window: FlowControlWindow
     private let pendingDeliveries: PendingDeliveries
     /// The publishers of shared streams, by the index of the reactor that the actors belong to.
@@ -17,8 +19,8 @@ final class SharedStreamChannel: NodeChannelHandler, SharedStreamPublisherOwner,
     /// The received parts of an incomplete message.
     private var parts: [UInt8] = []
 
-    init(_ channel: NodeChannel, at shard: ServerShard, _ pendingDeliveries: PendingDeliveries) {
-        (self.channel, self.shard, reactor) = (channel, shard, shard.reactor)
+    init(_ channel: NodeChannel, at node: NodeShard, _ pendingDeliveries: PendingDeliveries) {
+        (self.channel, self.node, reactor) = (channel, node, node.shard.reactor)
         (window, self.pendingDeliveries) = (FlowControlWindow(channel), pendingDeliveries)
     }
 
@@ -65,14 +67,14 @@ final class SharedStreamChannel: NodeChannelHandler, SharedStreamPublisherOwner,
         // The authorization query of a client's node has activated the actor. If it was deactivated since, the next query
         // activates it again.
         guard case .ready(let record) = shard.location(of: ActorName(request.actor)), record.isClustered,
-            !record.type.isGated, let there = record.home?.serverShard
+            !record.type.isGated, let there = record.home?.serverShard?.node
         else {
             return window.send(SharedStreamMessage.bytes(.moved, number))
         }
-        let feeds = feeds[there.index] ?? SharedStreamPublisher(self, window, pendingDeliveries, at: there)
-        self.feeds[there.index] = feeds
+        let feeds = feeds[there.shard.index] ?? SharedStreamPublisher(self, window, pendingDeliveries, at: there)
+        self.feeds[there.shard.index] = feeds
         publishers[number] = feeds
-        there.reactor.run { feeds.startStream(number, request, of: record) }
+        there.shard.reactor.run { feeds.startStream(number, request, of: record) }
     }
 
     func channelDidBreak(received: UInt64) {

@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Networking
+internal import Trebuchet
 internal import TrebuchetActors
 internal import TrebuchetCluster
 internal import TrebuchetWire
@@ -26,7 +27,8 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
     }
 
     weak let user: (any SharedStreamPublisherOwner)?
-    let shard: ServerShard
+    private let node: NodeShard
+    var shard: ServerShard { node.shard }
     let window: FlowControlWindow
     private let pendingDeliveries: PendingDeliveries
     /// The streams, by the bytes of their numbers.
@@ -45,16 +47,16 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
 
     init(
         _ user: any SharedStreamPublisherOwner, _ window: FlowControlWindow, _ pendingDeliveries: PendingDeliveries,
-        at shard: ServerShard
+        at node: NodeShard
     ) {
-        (self.user, self.window, self.pendingDeliveries, self.shard) = (user, window, pendingDeliveries, shard)
+        (self.user, self.window, self.pendingDeliveries, self.node) = (user, window, pendingDeliveries, node)
     }
 
     // MARK: Beginning and ending
 
     func startStream(_ number: UInt64, _ request: SharedStreamRequest, of record: ActorRecord) {
         guard isOpen else { return }
-        if streams.isEmpty, !shard.feeds.contains(where: { $0 === self }) { shard.feeds.append(self) }
+        if streams.isEmpty, !node.feeds.contains(where: { $0 === self }) { node.feeds.append(self) }
         guard shard.isOwned(record), record.actorInstance.enter() else { return endStream(.moved, number) }
         defer { record.actorInstance.removeUser() }
         // The closure runs synchronously on this reactor.
@@ -115,7 +117,7 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
     /// Ends all feeds: the node connection is closed.
     func close() {
         isOpen = false
-        shard.feeds.removeAll { $0 === self }
+        node.feeds.removeAll { $0 === self }
         let all = Array(streams.values)
         (streams, actors, unsentStarts) = (ConnectionStreams(), [:], [:])
         for subscription in all { subscription.broadcaster.remove(subscription, isLost: true) }
@@ -248,7 +250,7 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
         if let error {
             return endStream(number, SharedStreamMessage.bytes(.failed, number, SharedStreamFailure(error)))
         }
-        let isGone = reason == .actorTerminated && shard.context.nodes?.owns(actor.text) != false
+        let isGone = reason == .actorTerminated && node.nodes.owns(actor.text)
         endStream(isGone ? .deactivated : .moved, number)
     }
 

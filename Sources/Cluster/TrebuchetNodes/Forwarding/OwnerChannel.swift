@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Networking
+internal import Trebuchet
 internal import TrebuchetActors
 internal import TrebuchetCluster
 internal import TrebuchetWire

@@ -1,8 +1,20 @@
+internal import Trebuchet
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
 /// Resumes streams at their next owner. Meanwhile calls of their actors queue behind them, and responses from other nodes wait.
 extension RemoteCallForwarder {
+    func resume(_ stream: MovingStream, at position: StreamRequest.ResumePosition, pauses: Bool) {
+        let forwarded = ForwardedStream(stream, at: position)
+        if pauses { scheduleResume(forwarded) } else { resume(forwarded) }
+    }
+
+    /// Resumes a stream of an actor that lives here now.
+    func resumeHere(_ stream: ForwardedStream) {
+        guard node.nodes.owns(stream.actor) else { return resume(stream) }
+        connection.resumeHere(stream.resumption(as: stream.callID), stream.streamID)
+    }
+
     /// Resumes a stream at its current owner, after the versions that the client has. Repeats that as often as necessary.
     func resume(_ stream: ForwardedStream) {
         if let excess { return connection.failStream(stream.streamID, excess) }
@@ -15,7 +27,7 @@ extension RemoteCallForwarder {
         resuming.insert(stream)
         let traffic = traffic(of: stream.slot)
         traffic.paused.append(stream)
-        shard.reactor.schedule(after: Self.pause) { [weak self] in
+        shard.reactor.schedule(after: ServerConnection.retryPause) { [weak self] in
             guard let self, self.isOpen, traffic.paused.contains(where: { $0 === stream }) else { return }
             self.resume(stream)
         }
@@ -25,8 +37,7 @@ extension RemoteCallForwarder {
     func didResume(_ streamID: [UInt8]) -> ForwardedStream? {
         guard let stream = resuming.remove(streamID) else { return nil }
         unpause(stream)
-        let (shard, connection) = (shard, connection)
-        if !shard.responseBarriers.isEmpty { shard.reactor.execute { shard.sendReadyResponses(of: connection) } }
+        shard.scheduleReadyResponses(of: connection)
         return stream
     }
 
@@ -46,11 +57,9 @@ extension RemoteCallForwarder {
     /// Notes that every version that the client lacked has arrived, or that none will.
     func didCatchUp(_ streamID: [UInt8]) {
         guard !catchingUp.isEmpty, catchingUp.remove(streamID) != nil else { return }
-        let (shard, connection) = (shard, connection)
-        if !shard.responseBarriers.isEmpty { shard.reactor.execute { shard.sendReadyResponses(of: connection) } }
+        shard.scheduleReadyResponses(of: connection)
     }
 
-    /// Returns whether a stream of the actor is being resumed: a call's changes at its owner have then not reached the client.
     func awaits(_ actor: ActorName) -> Bool {
         if resuming.has(actor) || catchingUp.has(actor) { return true }
         guard loading.has(actor) else { return false }
@@ -58,9 +67,11 @@ extension RemoteCallForwarder {
         return loading.has(actor)
     }
 
-    /// Returns whether the slot has calls in flight or queued, or streams that wait to be resumed. New messages queue behind them.
-    func hasEarlier(of slot: ClusterSlot) -> Bool {
-        slots[slot].map { !$0.calls.isEmpty || !$0.streams.isEmpty || !$0.paused.isEmpty } ?? false
+    /// Returns whether the actor's slot has calls in flight or queued, or streams that wait to be resumed. New messages queue behind
+    /// them.
+    func hasEarlierMessages(behind message: borrowing Message) -> Bool {
+        guard !slots.isEmpty, let traffic = slots[ClusterSlot(of: message.actorName)] else { return false }
+        return !traffic.calls.isEmpty || !traffic.streams.isEmpty || !traffic.paused.isEmpty
     }
 
     /// Moves requests and streams of a slot to its new owner, before the previous owner reports the change.

@@ -1,6 +1,6 @@
 internal import Platform
 internal import Synchronization
-package import TrebuchetActors
+internal import TrebuchetActors
 public import TrebuchetCluster
 
 /// Makes a server a cluster node: actors exposed with `placement: .cluster` live on one node each, and are called and observed
@@ -83,20 +83,6 @@ public enum DataLossPolicy: String, Sendable, CaseIterable {
     /// The server continues with the remaining data; an emptied store begins a new generation. The server's
     /// connections and its node-local actors stay. A server whose accounts are in the coordination store ends nevertheless.
     case `continue`
-}
-
-/// A coordination store whose data is in a file of this machine.
-package protocol FileBackedEngine: ClusterEngine {
-    /// Throws if the file is unreadable or no longer at its path; for readiness.
-    func checkPath() async throws(StateStoreError)
-}
-
-/// The placement of the actors of a pattern.
-public enum ActorPlacement: Sendable {
-    /// Each server has a separate actor per name.
-    case node
-    /// The cluster node that owns the slot of the name has the actor; without a cluster, the same as `node`.
-    case cluster
 }
 
 /// Receives the slot changes of a node and passes them to the server.

@@ -1,6 +1,7 @@
 internal import Bytes
 internal import Platform
 internal import Synchronization
+internal import Trebuchet
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
@@ -14,14 +15,6 @@ final class SharedStream: Sendable {
     private static let linger = Duration.seconds(1)
     /// The time for which its versions are retained for clients that move to the next owner.
     private static let longestMove = Duration.seconds(60)
-
-    /// The outcome of a request.
-    enum SubscribeOutcome: Sendable {
-        case stream(RemoteStreamReplica)
-        /// The stream is available elsewhere or in a new incarnation: request it again.
-        case elsewhere
-        case failed(TrebuchetError)
-    }
 
     /// The subscription at the owner.
     private struct Feed {
@@ -39,7 +32,7 @@ final class SharedStream: Sendable {
         var isCaughtUp = false
         /// The current or last replica.
         var mirror: RemoteStreamReplica?
-        var waiting: [@Sendable (SubscribeOutcome) -> Void] = []
+        var waiting: [@Sendable (SharedStreamOutcome) -> Void] = []
         /// The number of subscribers that received the replica and do not observe it yet.
         var admitted = 0
         var hasEnded = false
@@ -66,7 +59,7 @@ final class SharedStream: Sendable {
     /// - Returns: false if this object has just ended: the caller must create another one.
     func join(
         at node: ClusterNode, behind seen: (epoch: String, sequence: UInt64),
-        _ answer: @escaping @Sendable (SubscribeOutcome) -> Void
+        _ answer: @escaping @Sendable (SharedStreamOutcome) -> Void
     ) -> Bool {
         if let number = feed(notFrom: node) {
             for answer in endSubscription(number, isOwnerNotified: true) ?? [] { answer(.elsewhere) }
@@ -104,7 +97,8 @@ final class SharedStream: Sendable {
     ///
     /// - Parameter isOwnerNotified: whether the owner is notified before the stream is requested again.
     /// - Returns: the waiting requests; nil if it has ended already.
-    private func endSubscription(_ number: UInt64, isOwnerNotified: Bool) -> [@Sendable (SubscribeOutcome) -> Void]? {
+    private func endSubscription(_ number: UInt64, isOwnerNotified: Bool) -> [@Sendable (SharedStreamOutcome) -> Void]?
+    {
         let (mirror, isBroken) = state.withLock { state in
             state.feed?.number == number
                 ? (state.mirror, state.isCaughtUp && state.mirror?.hasEnded == true) : (nil, false)
@@ -142,7 +136,8 @@ final class SharedStream: Sendable {
     }
 
     /// - Returns: the waiting requests, and the replica of existing subscribers.
-    private static func stop(_ state: inout State) -> ([@Sendable (SubscribeOutcome) -> Void], RemoteStreamReplica?) {
+    private static func stop(_ state: inout State) -> ([@Sendable (SharedStreamOutcome) -> Void], RemoteStreamReplica?)
+    {
         defer { (state.feed, state.isCaughtUp, state.waiting) = (nil, false, []) }
         return (state.waiting, state.mirror)
     }
@@ -215,7 +210,7 @@ final class SharedStream: Sendable {
     }
 
     private func didCatchUp(_ number: UInt64) {
-        let (mirror, waiting): (RemoteStreamReplica?, [@Sendable (SubscribeOutcome) -> Void]) = state.withLock {
+        let (mirror, waiting): (RemoteStreamReplica?, [@Sendable (SharedStreamOutcome) -> Void]) = state.withLock {
             state in
             guard state.feed?.number == number, let mirror = state.mirror else { return (nil, []) }
             state.isCaughtUp = true
@@ -262,7 +257,7 @@ final class SharedStream: Sendable {
     }
 
     private func endStream(_ number: UInt64, _ end: RemoteStreamReplica.EndReason) {
-        let (waiting, mirror): ([@Sendable (SubscribeOutcome) -> Void], RemoteStreamReplica?) = state.withLock {
+        let (waiting, mirror): ([@Sendable (SharedStreamOutcome) -> Void], RemoteStreamReplica?) = state.withLock {
             state in
             guard let feed = state.feed, feed.number == number else { return ([], nil) }
             feed.receiver.removeStream(number)

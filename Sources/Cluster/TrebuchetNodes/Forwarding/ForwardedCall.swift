@@ -1,10 +1,10 @@
-internal import Bytes
+internal import Trebuchet
 internal import TrebuchetActors
 internal import TrebuchetCluster
 internal import TrebuchetWire
 
 /// A call that is forwarded to another node.
-final class ForwardedCall {
+final class ForwardedCall: ForwardedRequest {
     let actor: String
     let slot: ClusterSlot
     /// The client's callID.
@@ -20,7 +20,7 @@ final class ForwardedCall {
     /// The channel that it was sent over; nil while it waits to be sent.
     var channel: OwnerChannel?
     /// Set while its message is in this node's memory.
-    private(set) weak var sendCompletion: SendCompletion?
+    private weak var sendCompletion: SendCompletion?
     /// The index of its message on the channel.
     var messageIndex: UInt64 = 0
     /// Set for a request that begins a stream.
@@ -73,43 +73,13 @@ final class ForwardedCall {
         }
     }
 
-    /// Cancels the call for the client.
+    var mayHaveBegun: Bool { channel != nil || mayHaveRun }
+
+    func whenSent(_ body: @escaping @Sendable () -> Void) -> Bool {
+        guard let sendCompletion else { return false }
+        sendCompletion.onEnd(body)
+        return true
+    }
+
     func cancel() { user?.callWasCancelled(self) }
 }
-
-extension Message {
-    /// Calls `body` with the same call as a repeat.
-    func withRepeat(_ body: (borrowing Message) -> Void) {
-        var envelope = ScannedEnvelope()
-        asRepeat.withUnsafeBytes { bytes in
-            guard (try? envelope.scan(bytes)) != nil else { return }
-            withUnsafePointer(to: envelope) { body(Message(bytes: bytes, envelope: $0)) }
-        }
-    }
-
-    private var asRepeat: [UInt8] {
-        var buffer = ByteBuffer()
-        EnvelopeWriter.invocation(
-            callID: text(envelope.pointee.callID), actorID: actorName, target: target,
-            arguments: envelope.pointee.arguments.map { Array(bytes($0)) },
-            genericSubstitutions: envelope.pointee.genericSubstitutions.map { text($0) },
-            timeoutMilliseconds: envelope.pointee.timeoutMilliseconds,
-            session: envelope.pointee.session.isAbsent ? nil : text(envelope.pointee.session),
-            traceparent: trace?.traceparent, isRepeat: true, into: &buffer)
-        return Array(buffer.bytes)
-    }
-}
-
-/// The error of a request that waited here when its actor moved to another node: nothing was started.
-enum ActorMoved {
-    /// Returns true for an error of an activation that was given up before the change of a call was acknowledged.
-    static func mayHaveBegun(_ error: any Error) -> Bool { (error as? TrebuchetError)?.isOfLostActivation == true }
-
-    static var error: TrebuchetError { .moved("the actor has just moved to another node; retry") }
-
-    static func isIt(_ error: any Error) -> Bool { (error as? TrebuchetError)?.isOfMovedActor == true }
-}
-
-/// The outcome of a call that arrives as if for the first time although an earlier owner has started it: its response is in the
-/// log. A separate type, so that no error of a method or a peer can be mistaken for it.
-struct PriorExecution: Error {}

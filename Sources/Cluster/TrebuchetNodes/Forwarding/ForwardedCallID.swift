@@ -1,5 +1,3 @@
-internal import TrebuchetActors
-
 /// The callID of a call or stream request on the channel between two nodes. The client's node assigns it, so that callIDs are
 /// unique whatever the client uses. On the wire it is an ordinary callID.
 struct ForwardedCallID: Equatable {
@@ -43,19 +41,5 @@ struct ForwardedCallID: Equatable {
         guard !isOfNode, !before.isEmpty else { return }
         guard let number = UInt64(before) else { return nil }
         self.number = number
-    }
-}
-
-extension Message {
-    /// Returns the message with another callID. Requires that it has one.
-    func renamed(_ callID: [UInt8]) -> [UInt8] {
-        let range = envelope.pointee.callID
-        let (start, end) = (Int(range.offset), Int(range.offset + range.count))
-        var message: [UInt8] = []
-        message.reserveCapacity(bytes.count + callID.count)
-        message += bytes[..<start]
-        message += callID
-        message += bytes[end...]
-        return message
     }
 }

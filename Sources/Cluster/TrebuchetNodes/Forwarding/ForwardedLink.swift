@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Networking
+internal import Trebuchet
 internal import TrebuchetActors
 internal import TrebuchetCluster
 internal import TrebuchetWire
@@ -8,7 +9,7 @@ internal import WebSockets
 /// The link of a connection whose client is connected to another node.
 ///
 /// `@unchecked Sendable`: used on the connection's reactor only, except for constants.
-final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable {
+final class ForwardedLink: NodeChannelHandler, MessageLink, UpstreamServer, @unchecked Sendable {
     /// The number of unacknowledged bytes above which the client's streams skip versions and its responses wait.
     static let window = 256 << 10
     /// The number of unacknowledged bytes above which the connection ends. One message may exceed it.
@@ -16,6 +17,8 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
 
     let reactor: Reactor
     let host: AddressKey?
+    let alias: RemoteSessionAlias
+    let streamPrefix: String
     private let channel: NodeChannel
     private let pendingDeliveries: PendingDeliveries
     /// Messages that wait for shared streams of the client's node, the oldest first.
@@ -32,34 +35,25 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
     /// Opens the connection. Callable from any thread.
     ///
     /// - Parameters:
-    ///   - name: the session of the client over an earlier channel, if that still exists.
+    ///   - alias: the session of the client, that of an earlier channel if it still exists.
     ///   - pendingDeliveries: the pending deliveries to the client's node.
     init(
-        _ channel: NodeChannel, _ client: ForwardedClient, _ name: RemoteSessionAlias, at shard: ServerShard,
+        _ channel: NodeChannel, _ client: ForwardedClient, _ alias: RemoteSessionAlias, at shard: ServerShard,
         behind pendingDeliveries: PendingDeliveries
     ) {
         reactor = shard.reactor
         self.channel = channel
+        (self.alias, streamPrefix) = (alias, client.streams)
         self.pendingDeliveries = pendingDeliveries
         host = client.address.flatMap { AddressKey($0) }.flatMap { $0.isLoopback ? nil : $0 }
         largestMessage = shard.limits.messageSize
-        reactor.execute { self.open(client, name, at: shard) }
+        reactor.execute { self.open(client, at: shard) }
     }
 
-    private func open(_ client: ForwardedClient, _ carried: RemoteSessionAlias, at shard: ServerShard) {
-        let name = carried.name
-        // No further messages arrive over the previous channel.
-        shard.connections[name.number]?.linkDidClose()
-        let connection = ServerConnection(
-            self, name: name, shard: shard, caller: client.caller, largestMessage: client.largestMessage,
-            dates: client.wholeSeconds ? .wholeSeconds : .milliseconds,
-            upstream: ForwardingOrigin(carried: carried, streams: client.streams) { [weak self] in
-                self?.sendInOrder($0, $1)
-            }
-        )
-        connection.recordsResponses = shard.idempotencyCache.reopen(name)
-        // Other nodes take over the slots of a draining node: no new calls and streams start here.
-        if shard.isDraining { connection.dismiss() }
+    private func open(_ client: ForwardedClient, at shard: ServerShard) {
+        let connection = ServerConnection.open(
+            over: self, at: shard, caller: client.caller, largestMessage: client.largestMessage,
+            dates: client.wholeSeconds ? .wholeSeconds : .milliseconds)
         self.connection = connection
         if client.revocation != nil, let caller = connection.caller { client.update(caller.connection) }
     }
@@ -104,6 +98,23 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
         connection = nil
     }
 
+    // MARK: UpstreamServer
+
+    var permission: [UInt8] { ForwardedCallID.permission }
+    func refuse(_ callID: [UInt8]) { report(.refused, callID) }
+    func repeatElsewhere(_ callID: [UInt8]) { report(.repeatElsewhere, callID) }
+    func move(_ streamID: [UInt8]) { report(.moved, streamID) }
+    func reportCatchUp(of streamID: [UInt8]) { report(.caughtUp, streamID) }
+
+    /// Sends a frame, unless the channel has ended: recorded calls outlive it.
+    private func report(_ kind: NodeFrame.Kind, _ name: [UInt8]) {
+        if connection != nil { sendInOrder(kind, name) }
+    }
+
+    func resumesItself(_ callID: UnsafeRawBufferPointer) -> Bool { ForwardedCallID(callID)?.isOfNode == true }
+    func mayShare(_ callID: UnsafeRawBufferPointer) -> Bool { ForwardedCallID(callID)?.mayShare == true }
+    func callNumber(_ callID: UnsafeRawBufferPointer) -> UInt64? { ForwardedCallID(callID)?.number }
+
     // MARK: MessageLink
 
     var isWritable: Bool { unacknowledgedBytes <= Self.window }
@@ -122,7 +133,7 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
     }
 
     /// Sends a frame to the client's node in order, after the pending deliveries of shared streams.
-    func sendInOrder(_ kind: NodeFrame.Kind, _ payload: [UInt8]) {
+    private func sendInOrder(_ kind: NodeFrame.Kind, _ payload: [UInt8]) {
         guard !queuedMessages.isEmpty || !pendingDeliveries.isEmpty else { return pass(kind, payload) }
         queuedMessages.append((kind, payload))
         if !pendingDeliveries.reserveBytes(payload.count) { channelDidEnd() }

@@ -1,3 +1,4 @@
+internal import Trebuchet
 internal import TrebuchetActors
 internal import TrebuchetCluster
 internal import TrebuchetWire
@@ -7,10 +8,10 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
     var isWritable: Bool { connection.isWritable }
 
     func receive(_ bytes: UnsafeRawBufferPointer, over channel: OwnerChannel) {
-        guard isOpen, let scratch = shard.scans.reserve() else { return }
-        defer { shard.scans.release() }
-        guard (try? scratch.pointee.scan(bytes)) != nil else { return }
-        let message = Message(bytes: bytes, envelope: UnsafePointer(scratch))
+        if isOpen { _ = shard.withMessage(bytes) { receive($0, over: channel) } }
+    }
+
+    private func receive(_ message: borrowing Message, over channel: OwnerChannel) {
         let envelope = message.envelope
         switch message.kind {
         case .response:
@@ -41,7 +42,7 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
             if let relayed = channel.removeResumption(named: streamID) {
                 if isPassing(message) { return retryResumption(relayed) }
                 if let call = underWay(relayed) { connection.withdraw(call) }
-                connection.passOn(bytes)
+                connection.passOn(message.bytes)
                 return didEnd(relayed)
             }
             guard let stream = streams[streamID], stream.channel === channel else { return }
@@ -51,13 +52,13 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
         // Errors about the connection to the owner node do not concern the client.
         default: return
         }
-        connection.passOn(bytes)
+        connection.passOn(message.bytes)
     }
 
     private func answer(_ relayed: ForwardedCall, _ message: borrowing Message) {
         guard let call = underWay(relayed) else { return }
         if relayed.isResumption, isPassing(message) { return retryResumption(relayed) }
-        connection.answer(call, relayed, message)
+        connection.answer(call, from: ActorName(relayed.actor), message)
         didEnd(relayed)
     }
 
@@ -105,7 +106,7 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
         case nil: return isPermission ? () : channel.unsubscribe(streamID)
         }
         if isPermission {
-            connection.share(
+            share(
                 stream, at: channel.node, epoch: message.text(envelope.pointee.epoch),
                 position: envelope.pointee.sequenceNumber)
             if let begun { didEnd(begun) }
@@ -123,6 +124,38 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
         // The client resumes it over its next connection.
         if connection.isDraining, unsubscribe(streamID) { connection.reportDrainedStream(streamID) }
         if let begun { didEnd(begun) }
+    }
+
+    /// Starts a stream that the owner permits the client to observe, and that this node receives once for all of its clients.
+    ///
+    /// - Parameters:
+    ///   - epoch: The epoch of the stream at its owner.
+    ///   - position: The client's position, if it does not start with the current value.
+    private func share(_ stream: ForwardedStream, at owner: ClusterNode, epoch: String, position: UInt64?) {
+        guard connection.isOpen else { return }
+        // The reservation of the client's request continues: no limit ends the stream when its actor moves.
+        let reservation = stream.reservation ?? connection.reserveMovedStream(filtered: false)
+        stream.reservation = nil
+        let (streamID, isFirst) = (connection.nextStreamID(), stream.streamID.isEmpty)
+        // A stream that the client had before was ended when the connection began to drain.
+        if connection.isDraining, !isFirst { return }
+        stream.startStream(as: streamID, epoch: epoch, position: position)
+        let request = StreamRequest(
+            shared: RequestedStream(
+                actor: ActorName(stream.actor), target: stream.target, resumed: nil, knownAs: streamID),
+            streamID: streamID, callID: stream.callID,
+            seen: StreamRequest.ResumePosition(epoch: epoch, sequence: stream.sequence), reservation: reservation,
+            isFirst: isFirst)
+        guard connection.awaitSharedStream(request, at: position) else { return }
+        let connection = connection
+        let key = SharedStreamSubscriptions.Key(actor: stream.actor, target: stream.target)
+        node.nodes.shared.join(key, at: owner, behind: (epoch, stream.sequence)) { shared, answer in
+            // Ordered behind earlier notices to the reactor, for example about the owner of the slot.
+            connection.shard.reactor.execute {
+                connection.startSharedStream(request, with: answer)
+                if case .stream = answer { shared.didJoin() }
+            }
+        }
     }
 
     /// Fails a stream that cannot continue. The client knows it by its previous name and has made no request.
@@ -148,7 +181,7 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
     private func retryResumption(_ relayed: ForwardedCall) {
         guard underWay(relayed) != nil else { return }
         relayed.channel = nil
-        shard.reactor.schedule(after: Self.pause) { [weak self] in
+        shard.reactor.schedule(after: ServerConnection.retryPause) { [weak self] in
             guard let self, self.isOpen else { return }
             let traffic = self.traffic(of: relayed.slot)
             traffic.calls.requeue(relayed, relayed.order)
@@ -161,13 +194,13 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
         case .call(let relayed):
             guard underWay(relayed) != nil else { return }
             relayed.channel = nil
-            shard.forgetOwner(of: relayed.slot, channel.node)
+            node.forgetOwner(of: relayed.slot, channel.node)
             let traffic = traffic(of: relayed.slot)
             traffic.calls.requeue(relayed, relayed.order)
             proceed(traffic)
         case .stream(let stream):
             guard stream.isOpen else { return }
-            shard.forgetOwner(of: stream.slot, channel.node)
+            node.forgetOwner(of: stream.slot, channel.node)
             resume(stream)
         }
     }
@@ -188,7 +221,7 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
         }
         guard let stream = streams[streamID], stream.channel === channel else { return }
         streams[streamID] = nil
-        shard.forgetOwner(of: stream.slot, channel.node)
+        node.forgetOwner(of: stream.slot, channel.node)
         resume(stream)
     }
 
@@ -209,10 +242,10 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
         let error = TrebuchetError(
             .rateLimited, "send queue to the actor's node is full for this connection; retry later")
         var touched: [SlotSendState] = []
-        for call in Array(connection.running.values) {
-            guard let relayed = call.relayed, relayed.channel === channel, relayed.messageIndex > received else {
-                continue
-            }
+        for call in connection.forwardedCalls {
+            guard let relayed = call.forwarded as? ForwardedCall, relayed.channel === channel,
+                relayed.messageIndex > received
+            else { continue }
             connection.finish(call, .failure(relayed.refusal(error)))
             relayed.channel = nil
             let traffic = traffic(of: relayed.slot)
@@ -250,7 +283,7 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
             }
         }
         for traffic in touched.values {
-            shard.forgetOwner(of: traffic.slot, channel.node)
+            node.forgetOwner(of: traffic.slot, channel.node)
             proceed(traffic)
         }
     }

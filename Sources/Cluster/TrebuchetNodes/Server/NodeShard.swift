@@ -1,0 +1,107 @@
+internal import Networking
+internal import Platform
+internal import Trebuchet
+internal import TrebuchetActors
+internal import TrebuchetCluster
+
+/// The part of a cluster node on one reactor: owner lookups, notices about owners, and the streams that other nodes receive.
+///
+/// `@unchecked Sendable`: isolated to the shard's reactor, except for constants.
+final class NodeShard: ShardRouter, @unchecked Sendable {
+    private static let recentMoveInterval = Duration.seconds(10)
+
+    let shard: ServerShard
+    let nodes: ClusterRouter
+    /// Owner lookups that are under way.
+    let lookups: SlotOwnerLookups
+    /// Streams of actors of this reactor that other nodes receive for their clients; one object for each node connection.
+    var feeds: [SharedStreamPublisher] = []
+    /// Notices about owners.
+    private let ownerChanges = OwnershipChangeCounter()
+
+    init(_ shard: ServerShard, of nodes: ClusterRouter) {
+        (self.shard, self.nodes) = (shard, nodes)
+        lookups = SlotOwnerLookups(nodes.directory, on: shard.reactor)
+    }
+
+    // MARK: Owners
+
+    /// Calls `answer` with the owner of a slot: at once, or after the coordination store has responded.
+    ///
+    /// - Returns: The waiting lookup; nil when it was answered.
+    func withOwner(of slot: ClusterSlot, _ answer: @escaping SlotOwnerLookups.Completion) -> SlotLookupWaiter? {
+        lookups.withOwner(of: slot, waitingUpTo: shard.limits.callTimeout, answer)
+    }
+
+    /// Looks up the owner of a slot again after a pause: the node does not own it, or has left. A stopping node is not asked again.
+    func forgetOwner(of slot: ClusterSlot, _ node: ClusterNode) {
+        if nodes.exchange.isLeaving(node) {
+            nodes.directory.exclude(node, from: slot)
+        } else {
+            nodes.directory.invalidate(slot, ownedBy: node)
+        }
+        lookups.retryLookup(of: slot, waitingUpTo: shard.limits.callTimeout)
+    }
+
+    /// Indicates whether calls may be on their way to actors that have just moved from this node to another one.
+    var hasRecentlyMovedActors: Bool {
+        let removal = shard.lastClusteredRemoval
+        return removal > 0 && shard.reactor.now &- removal < Self.recentMoveInterval.nanoseconds
+    }
+
+    /// Executes a notice about an owner on the reactor. May be called on any thread.
+    func deliverNotice(_ notice: @escaping @Sendable () -> Void) {
+        ownerChanges.willSend()
+        shard.reactor.execute {
+            self.ownerChanges.didHandle()
+            notice()
+        }
+    }
+
+    /// Indicates whether there is an owner that this turn of the reactor does not know of. It may be this node itself.
+    var hasPendingOwnerChanges: Bool { ownerChanges.arePending }
+
+    /// Informs the connections of a slot's new owner, before the previous owner reports the change.
+    func ownerDidChange(of slot: ClusterSlot, to node: ClusterNode, isHere: Bool) {
+        for connection in shard.connections.values {
+            if !isHere, connection.hasMovableStreams || connection.forwarder != nil {
+                connection.moveStreams(inPartition: slot.number)
+            }
+            connection.callForwarder?.ownerDidChange(of: slot, to: node)
+        }
+    }
+
+    // MARK: ShardRouter
+
+    func mayServe(_ record: ActorRecord) -> Bool {
+        guard let slot = ClusterSlot(record.partition) else { return true }
+        return nodes.member.mayStartWork(in: slot)
+    }
+
+    func makeForwarder(for connection: ServerConnection) -> any ConnectionForwarder {
+        RemoteCallForwarder(connection, self)
+    }
+
+    func catchUpFeeds() { for feeds in feeds { feeds.catchUp() } }
+
+    var isAwaited: Bool { feeds.contains { $0.hasUnsentStarts } }
+
+    func moveStreams(of actors: Set<ActorName>) { for feeds in feeds { feeds.moveStreams(of: actors) } }
+
+    func releaseReferences() { feeds = [] }
+}
+
+extension ServerContext {
+    /// The cluster part of the server; nil outside a cluster.
+    var nodes: ClusterRouter? { router as? ClusterRouter }
+}
+
+extension ServerShard {
+    /// The cluster part of the reactor; nil outside a cluster, and after shutdown.
+    var node: NodeShard? { router as? NodeShard }
+}
+
+extension ServerConnection {
+    /// The calls and streams of the connection at other nodes; nil before the first one.
+    var callForwarder: RemoteCallForwarder? { forwarder as? RemoteCallForwarder }
+}
