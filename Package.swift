@@ -357,7 +357,8 @@ let package = Package(
             "TrebuchetServicesTests", in: "Services",
             [
                 "TrebuchetServices", "TrebuchetServicesModel", "TrebuchetServicesClient", "Trebuchet",
-                "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetTesting", "SharedState", "Networking",
+                "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "TrebuchetNodes", "Transports",
+                "TrebuchetTesting", "SharedState", "Networking",
                 "TrebuchetWire", "Deltas", "Bytes", "Relays", "DocumentedDefaults", "COpenSSL", "WebSockets",
                 "TestSupport", "Platform",
             ]),

@@ -35,6 +35,24 @@ struct TidyTests {
         }
     }
 
+    @Test("a server compiles nothing of the cluster, and its connections know no slots, nodes or relays")
+    func serverWithoutCluster() {
+        var compiled: Set<String> = []
+        var waiting = ["Trebuchet"]
+        while let name = waiting.popLast() {
+            guard compiled.insert(name).inserted else { continue }
+            waiting += repository.manifest.target(name)?.dependencies ?? []
+        }
+        #expect(compiled.count > 10 && compiled.isDisjoint(with: ["TrebuchetCluster", "TrebuchetNodes"]))
+        let folders = ["Connections", "Links", "Routing"].map { "Sources/Server/Trebuchet/Server/\($0)/" }
+        let files = repository.files.filter { file in folders.contains { file.path.hasPrefix($0) } }
+        #expect(files.count > 20)
+        for file in files {
+            let line = file.lines.first { $0.contains(/(?i)\b(?:cluster)?(?:slot|node|relay)s?\b/) }
+            #expect(line == nil, "\(file.path): \(line ?? "")")
+        }
+    }
+
     @Test("fewer than 15 source files are so short that they should be merged with another")
     func shortFiles() {
         let short = TextRules.short(repository.files)

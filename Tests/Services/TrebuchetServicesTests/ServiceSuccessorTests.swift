@@ -1,21 +1,25 @@
 import Testing
 import Trebuchet
 import TrebuchetActors
+import TrebuchetCluster
+import TrebuchetNodes
 import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-/// Actors of services that have ended, when their names have successors.
+/// Actors of services that a node gives up, when their names have successors.
 @Suite(.timeLimit(.minutes(5))) struct ServiceSuccessorTests {
-    private func server() -> TrebuchetServer {
+    private func server() throws -> TrebuchetServer {
         var access = AccessPolicy.open
         access.identifiesCallers = true
-        return TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), access: access)
+        return TrebuchetServer(
+            transport: .webSocket(host: "127.0.0.1", port: 0), access: access,
+            cluster: try ClusterMembership(of: "a", at: MemoryEngine()), log: { _ in })
     }
 
     @Test("a room that is ended twice does not affect its successor")
     func rooms() async throws {
-        let server = server()
+        let server = try server()
         let host = RoomHost.expose(on: server)
         let address = try await server.start()
         let name = "rooms/chat-lobby"
@@ -38,7 +42,7 @@ import TrebuchetTesting
 
     @Test("a collection that is ended twice does not affect its successor")
     func collections() async throws {
-        let server = server()
+        let server = try server()
         let host = CollectionHost.expose(on: server)
         _ = try await server.start()
         let name = "collections/things"

@@ -24,7 +24,7 @@ extension TrebuchetServer {
     package func owns(_ name: String) -> Bool { context.router?.owns(name) ?? true }
 
     /// Deactivates the given actors, if their names still refer to them, since another server may own them. The next call or
-    /// subscription activates them from their persisted state, here or on another server.
+    /// subscription activates them from their persisted state, here or on another server. Does nothing without a cluster.
     package func giveUp(_ actors: [(name: String, actor: any DistributedActor)]) async {
         let records = actors.compactMap { name, actor in
             directory.record(ActorName(name)).flatMap {

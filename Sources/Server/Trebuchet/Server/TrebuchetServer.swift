@@ -49,7 +49,7 @@ public final class TrebuchetServer: Sendable {
     /// A counter that distributes clients of this process over the reactors.
     let nextLocal = Atomic<Int>(0)
 
-    /// Creates a server that does not listen yet.
+    /// Creates a server that does not listen yet. `TrebuchetNodes` has an initializer for servers of a cluster.
     ///
     /// - Parameters:
     ///   - reactors: The number of threads for connections and actors; by default the number of processor cores.

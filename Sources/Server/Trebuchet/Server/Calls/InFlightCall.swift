@@ -47,10 +47,10 @@ package final class InFlightCall: CancellableCall, @unchecked Sendable {
     var home: SystemShard?
     /// Set for a `repeat`: the reactor of its actor, where it is known.
     var repeated: OriginalCall?
-    /// Set for a stream that waits to start.
-    package var stream: RequestedStream?
-    /// Set for a forwarded call.
-    package var forwarded: (any ForwardedRequest)?
+    /// Set for a stream that waits to start. Read and written in one step, so access needs no check.
+    @exclusivity(unchecked) package var stream: RequestedStream?
+    /// Set for a forwarded call. Read and written in one step, so access needs no check.
+    @exclusivity(unchecked) package var forwarded: (any ForwardedRequest)?
     var streamedActor: ActorName? { stream?.actor }
     /// Its entry in the queue for the activation.
     var waiter: ActivationWaiter?
