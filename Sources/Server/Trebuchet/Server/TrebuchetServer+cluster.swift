@@ -20,7 +20,8 @@ extension TrebuchetServer {
                 return SharedStreamChannel(line, at: shard, nodes.pendingDeliveries[line.node])
             }
             guard let client = ForwardedClient(frame.payload) else { return nil }
-            let name = names.carry(client.session, onReactor: Int(line.number % UInt64(shards.count)))
+            let name = names.carry(
+                client.session, onReactor: Int(line.number % UInt64(shards.count)), isVerified: true)
             let shard = shards.first { $0.index == names.reactor(of: name.name) } ?? first
             guard let nodes = parts.nodes else { return nil }
             return ForwardedLink(line, client, name, at: shard, behind: nodes.pendingDeliveries[line.node])

@@ -58,8 +58,10 @@ final class CallSessionRegistry: Sendable {
     }
 
     /// Returns the local name of another node's connection, the same one while it is in use.
-    func carry(_ text: String, onReactor index: Int) -> RemoteSessionAlias {
-        carried.carry(text) { next(onReactor: index) }
+    ///
+    /// - Parameter isVerified: whether the name arrives from its own node, and not from a client only.
+    func carry(_ text: String, onReactor index: Int, isVerified: Bool) -> RemoteSessionAlias {
+        carried.carry(text, isVerified: isVerified) { next(onReactor: index) }
     }
 }
 
