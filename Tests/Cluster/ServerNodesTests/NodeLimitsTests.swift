@@ -80,7 +80,7 @@ import TrebuchetCluster
             client.observe("beyond", names[11])
             #expect(await eventually { refusals("ServerLimits.streamsPerConnection") == 3 })
             client.abort()
-            #expect(await eventually { [0, 2].allSatisfy { nodes[$0].server.context.shares.count(.streams) == 0 } })
+            #expect(await eventually { [0, 2].allSatisfy { nodes[$0].server.context.quotas.count(.streams) == 0 } })
         }
     }
 

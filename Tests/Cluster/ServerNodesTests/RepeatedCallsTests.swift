@@ -237,7 +237,7 @@ import TrebuchetCluster
             for callID in 1...10 {
                 ada.repeat(callID, "tills/a", "pay(_:_:)", #"["shares",1]"#, of: "1.\(callID).1")
                 let answer = try #require(await ada.answer(callID))
-                #expect(answer.contains(#""result":1"#) || answer.contains("recordedResponsesPerPrincipal: 5"))
+                #expect(answer.contains(#""result":1"#) || answer.contains("recordedResponsesPerPrincipal)"))
                 results += answer.contains("result") ? 1 : 0
             }
             #expect(results == 5 && carriedNameCount(at: nodes[0]) == 5)

@@ -214,7 +214,8 @@ import TrebuchetCluster
             let shard = owner.server.shards[0]
             let client = ForwardedClient(
                 session: "taker.1", streams: "t", caller: nil, largestMessage: 1 << 20, wholeSeconds: false)
-            let name = owner.server.context.idempotencyCache.names.carry(client.session, onReactor: shard.index)
+            let name = owner.server.context.idempotencyCache.names.carry(
+                client.session, onReactor: shard.index, isVerified: true)
             _ = ForwardedLink(try subscriber.channel(at: owner), client, name, at: shard, behind: pendingDeliveries)
             let text = [UInt8](repeating: UInt8(ascii: "1"), count: 500)
             await shard.reactor.perform {

@@ -102,7 +102,7 @@ import TrebuchetTesting
             let states = await list.observeState()
             for _ in 0..<40 { _ = await list.observeState() }
             // A client cancels a request in a task, which may run behind the next requests.
-            #expect(await eventually { server.context.shares.count(.streams) == 1 })
+            #expect(await eventually { server.context.quotas.count(.streams) == 1 })
             journal.record("go")
             #expect(await states.first { _ in true }?.items == [])
         }

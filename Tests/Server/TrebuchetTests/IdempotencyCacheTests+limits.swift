@@ -80,7 +80,7 @@ extension IdempotencyCacheTests {
             ),
         ]
         for (change, steps) in cases {
-            (memory, shares) = Self.memory(change)
+            (memory, quotas) = Self.memory(change)
             var begun: [CallSessionID] = []
             for (number, step) in zip(1 as UInt64..<100, steps) {
                 let name = CallSessionID(number: step.connection, secret: 0)
@@ -93,14 +93,14 @@ extension IdempotencyCacheTests {
             for name in begun { memory.close(name) }
             memory.removeExpired(at: 100)
             #expect((memory.count, memory.bytes, memory.connectionCount) == (0, 0, 0))
-            #expect((shares.recordedResponses.count, shares.bytes.count) == (0, 0))
-            #expect(shares.scopeCount == (0, 0), "no quota is in use")
+            #expect((quotas.count(.recordedResponses), quotas.count(.recordedResponseBytes)) == (0, 0))
+            #expect(quotas.scopeCount == 0, "no quota is in use")
         }
     }
 
     @Test("a large response does not exceed its connection's byte quota")
     mutating func shareOfBytes() {
-        (memory, shares) = Self.memory {
+        (memory, quotas) = Self.memory {
             $0.recordedResponseBytes = 1 << 20
             $0.recordedResponseBytesPerConnection = 1_000
         }
@@ -126,7 +126,7 @@ extension IdempotencyCacheTests {
 
     @Test("a call costs the same with a thousand recorded responses as with twenty thousand")
     mutating func cost() {
-        (memory, shares) = Self.memory {
+        (memory, quotas) = Self.memory {
             $0.recordedResponses = .max
             $0.recordedResponsesPerConnection = .max
             $0.recordedResponseBytes = .max
@@ -156,7 +156,7 @@ extension IdempotencyCacheTests {
 
     @Test("many expired responses are removed in small steps, and the result says when more remain")
     mutating func littleByLittle() {
-        (memory, shares) = Self.memory {
+        (memory, quotas) = Self.memory {
             $0.recordedResponses = 1_000
             $0.recordedResponsesPerConnection = 1_000
             $0.recordedResponseBytes = .max

@@ -12,22 +12,22 @@ import WebSockets
     typealias Memory = IdempotencyCache<String>
 
     var memory: Memory
-    var shares: IdempotencyQuotas
+    var quotas: QuotaLedger
 
-    init() { (memory, shares) = Self.memory { _ in } }
+    init() { (memory, quotas) = Self.memory { _ in } }
 
     /// With room for two responses of a connection and three in all, unless changed.
-    static func memory(_ change: (inout ServerLimits) -> Void) -> (Memory, IdempotencyQuotas) {
+    static func memory(_ change: (inout ServerLimits) -> Void) -> (Memory, QuotaLedger) {
         var limits = ServerLimits()
         limits.recordedResponses = 3
         limits.recordedResponsesPerConnection = 2
         limits.recordedResponseBytes = 2_000
         change(&limits)
-        let shares = IdempotencyQuotas(limits)
+        let quotas = QuotaLedger(limits: limits)
         let each = Memory.Limits(
             client: limits.ofClient, server: limits.ofServer,
             time: 100)
-        return (Memory(each, shares), shares)
+        return (Memory(each, quotas), quotas)
     }
 
     static let first = CallSessionID(number: 1, secret: 11)
@@ -49,14 +49,9 @@ import WebSockets
         case .answered(.success(let bytes)): String(decoding: bytes, as: UTF8.self)
         case .answered(.failure(let error)): "\(error.code)"
         case .forgotten: "refused: unknownOutcome"
-        case .refused(let error): "refused: \(error.code)" + (Self.setting(error).map { " \($0)" } ?? "")
+        case .exceeded(let exceeded): "refused: rateLimited \(exceeded.limit.setting)"
+        case .refused(let error): "refused: \(error.code)"
         }
-    }
-
-    /// The limit that an error names.
-    static func setting(_ error: TrebuchetError) -> String? {
-        guard let name = error.message.firstRange(of: "(ServerLimits.") else { return nil }
-        return String(error.message[name.upperBound...].prefix { $0 != ":" && $0 != ")" })
     }
 
     static func host(_ text: String?) -> AddressKey? {
@@ -95,7 +90,7 @@ import WebSockets
 
     @Test("a result after the call's deadline replaces the error, where there is room for it")
     mutating func amended() {
-        (memory, shares) = Self.memory { $0.recordedResponseBytesPerConnection = 1_000 }
+        (memory, quotas) = Self.memory { $0.recordedResponseBytesPerConnection = 1_000 }
         let name = Memory.Name(connection: Self.first, number: 7)
         for (result, again) in [("42", "42"), (String(repeating: "x", count: 2_000), "timeout")] {
             #expect(recordCall(Self.first, 7) == "run")
@@ -105,8 +100,8 @@ import WebSockets
             #expect(recordCall(Self.first, 7, again: true) == again)
             memory.replaceTimeout(name, .failure(TrebuchetError(.cancelled, "")))
             memory.removeExpired(at: 1_000)
-            #expect(memory.bytes == 0 && memory.count == 0 && shares.bytes.count == 0)
-            (memory, shares) = Self.memory { $0.recordedResponseBytesPerConnection = 1_000 }
+            #expect(memory.bytes == 0 && memory.count == 0 && quotas.count(.recordedResponseBytes) == 0)
+            (memory, quotas) = Self.memory { $0.recordedResponseBytesPerConnection = 1_000 }
         }
     }
 

@@ -5,23 +5,21 @@ import Testing
 
 /// Persisted responses count for their caller until they are removed.
 @Suite struct PersistedResponseTests {
-    private let shares: IdempotencyQuotas
-    private let connections: QuotaTable<CallSessionID>
+    private let quotas: QuotaLedger
 
     init() {
         var limits = ServerLimits()
         limits.recordedResponseBytes = 1_000
         limits.recordedResponseBytesPerPrincipal = 600
-        shares = IdempotencyQuotas(limits)
-        connections = QuotaTable(limit: 400)
+        limits.recordedResponseBytesPerConnection = 400
+        quotas = QuotaLedger(limits: limits)
     }
 
     private func call(_ number: UInt64, of connection: UInt64, _ principal: String) -> IdempotencyRecord {
-        let quota = ConnectionResponseQuota(
-            IdempotencyReservation(shares, principal: principal, host: nil),
-            connections.share(of: CallSessionID(number: connection, secret: 1)))
+        let account = quotas.account(
+            for: QuotaScopes(connection: nil, principal: principal, host: nil), own: .connection(connection))
         return IdempotencyRecord(
-            IdempotencyNamespace.key("c\(connection)", number, of: "a"), digest: 1, principal: principal, in: quota)
+            IdempotencyNamespace.key("c\(connection)", number, of: "a"), digest: 1, principal: principal, in: account)
     }
 
     /// Whether the whole response is persisted; otherwise only its existence is.
@@ -53,11 +51,10 @@ import Testing
         #expect(try !keeps(call(1, of: 3, "ada"), 1), "600 of a principal")
         #expect(try keeps(call(1, of: 4, "bob"), 400))
         #expect(try !keeps(call(1, of: 5, "bob"), 1), "1,000 of all")
-        #expect(shares.bytes.count == 1_000)
+        #expect(quotas.count(.persistedResponseBytes) == 1_000)
         retained.removeFirst()
         #expect(try keeps(call(3, of: 1, "ada"), 300))
         retained = []
-        #expect(shares.bytes.count == 0)
-        #expect(connections.count == 0)
+        #expect(quotas.isEmpty && quotas.scopeCount == 0)
     }
 }

@@ -15,8 +15,8 @@ import Testing
         var most = ServerLimits()
         (most.recordedResponsesPerConnection, most.recordedResponseBytesPerConnection) = (9, 9_999)
         let limits = IdempotencyCache<String>.Limits(client: most.ofClient, server: most.ofServer, time: 100)
-        let shares = IdempotencyQuotas(ServerLimits())
-        var memory = IdempotencyCache<String>(limits, shares)
+        let quotas = QuotaLedger(limits: ServerLimits())
+        var memory = IdempotencyCache<String>(limits, quotas)
         let name = IdempotencyCache<String>.Name(connection: CallSessionID(number: 1, secret: 1), number: 1)
         func begin(_ id: String, again: Bool) -> IdempotencyCache<String>.Outcome? {
             memory.recordCall(name, .init(digest: 1, principal: id, isRepeat: again), "a", at: 0)
@@ -32,8 +32,8 @@ import Testing
             Issue.record("its own response was missing")
             return
         }
-        let other = IdempotencyReservation(shares, principal: Self.ids[1], host: nil)
-        #expect(shares.scopeCount.principals == 2)
+        let other = quotas.account(for: QuotaScopes(connection: nil, principal: Self.ids[1], host: nil))
+        #expect(quotas.scopeCount == 2)
         withExtendedLifetime(other) {}
     }
 
@@ -42,15 +42,15 @@ import Testing
         let parties = Self.ids.map { QuotaScopes(connection: 1, principal: $0, host: nil) }
         #expect(parties[0].all != parties[1].all)
         #expect(parties[0].all == parties[0].all)
-        let memory = PrincipalMemory(limit: 100)
-        let parts = Self.ids.map { memory.usage(of: $0) }
-        parts[0].budget.adjustUsage(by: 60)
-        #expect(parts[1].budget.usedBytes == 0)
-        #expect(memory.usage(of: Self.ids[0]).budget.usedBytes == 60)
+        let quotas = QuotaLedger(limits: ServerLimits())
+        let rows = Self.ids.map { quotas.row(of: .principal(PrincipalName($0))) }
+        rows[0].memory?.adjustUsage(by: 60)
+        #expect(rows[1].memory?.usedBytes == 0)
+        #expect(quotas.row(of: .principal(PrincipalName(Self.ids[0]))).memory?.usedBytes == 60)
         let clients = ServerContext(reactors: 1, limits: ServerLimits(), log: { _ in }).hosting
-        let keys = Self.ids.map { clients.key(of: "identity", principal: $0) }
+        let keys = Self.ids.map { clients.key(of: "identity", principal: PrincipalName($0)) }
         #expect(keys[0] != keys[1])
-        #expect(keys[0] == clients.key(of: "identity", principal: Self.ids[0]))
+        #expect(keys[0] == clients.key(of: "identity", principal: PrincipalName(Self.ids[0])))
     }
 
     @Test("principals are compared by the bytes of their ids")

@@ -39,7 +39,7 @@ extension ServerConnectionTests {
         #expect(
             await rig.receive(#"{"type":"streamEnd","payload":{"streamID":"s1","reason":"clientUnsubscribed"}}"#) == [])
         #expect(await rig.on { [$0.streams.count, Int($0.streamUsage.streams)] } == [0, 0])
-        #expect(await rig.on { $0.shard.context.shares.count(.streams) } == 0)
+        #expect(await rig.on { $0.shard.context.quotas.count(.streams) } == 0)
         #expect(await rig.call(3, "list", "add(title:)", "\"bread\"") == [result(3, "2")])
     }
 
@@ -68,7 +68,7 @@ extension ServerConnectionTests {
         #expect(await rig.on { [Int($0.streamUsage.streams), Int($0.streamUsage.filtered)] } == [2, 1])
         await rig.receive(#"{"type":"streamEnd","payload":{"streamID":"s1","reason":"clientUnsubscribed"}}"#)
         #expect(await rig.on { [Int($0.streamUsage.streams), Int($0.streamUsage.filtered)] } == [1, 0])
-        #expect(await rig.on { $0.shard.context.shares.count(.filters) } == 0)
+        #expect(await rig.on { $0.shard.context.quotas.count(.filters) } == 0)
     }
 
     @Test("a stream resumes at its position, or at the oldest version that the server has", arguments: [true, false])
@@ -202,7 +202,7 @@ extension ServerConnectionTests {
             ServerConnection(
                 rig.link, name: shard.newConnectionName(), shard: shard, caller: Caller(connection: caller))
         }
-        let shares = rig.server.context.shares
+        let shares = rig.server.context.quotas
         for (number, principal) in [Principal(id: "ann"), Principal(id: "bob"), nil].enumerated() {
             caller.principal = principal
             let message =

@@ -275,7 +275,7 @@ import WebSockets
         await rig.journal.wait(for: "a was cancelled")
         #expect(await rig.on { !$0.isOpen && $0.running.isEmpty && $0.streams.isEmpty && $0.load.count == 0 })
         #expect(await rig.on { $0.shard.connections.count } == 0)
-        #expect(await rig.on { $0.shard.context.shares.count(.streams) } == 0)
+        #expect(await rig.on { $0.shard.context.quotas.count(.streams) } == 0)
         #expect(await rig.call(3, "calculator", "same(_:)", "4") == [], "a closed connection answers no call")
     }
 

@@ -8,18 +8,18 @@ import Trebuchet
 @Suite struct AuthRatesTests {
     @Test("a rate table limits each key separately, and rates recover with time")
     func rates() {
-        var table = RateTable<String>(RateLimit(callsPerSecond: 1, burst: 2), capacity: 10)
+        var table = BucketTable<String>(RateLimit(callsPerSecond: 1, burst: 2), capacity: 10, inheritsConsumption: true)
         for _ in 0..<2 {
-            #expect(table.wait(for: "a", at: 0) == nil)
-            table.consume("a", at: 0)
+            #expect(table.wait(for: "a", atMilliseconds: 0) == nil)
+            table.take("a", atMilliseconds: 0)
         }
-        #expect(table.wait(for: "a", at: 0) == 1000)
-        #expect(table.wait(for: "a", at: 0) == 1000, "a check consumes nothing")
-        #expect(table.wait(for: "b", at: 0) == nil)
-        #expect(table.wait(for: "a", at: 400) == 600)
-        #expect(table.wait(for: "a", at: 1000) == nil)
+        #expect(table.wait(for: "a", atMilliseconds: 0) == 1000)
+        #expect(table.wait(for: "a", atMilliseconds: 0) == 1000, "a check consumes nothing")
+        #expect(table.wait(for: "b", atMilliseconds: 0) == nil)
+        #expect(table.wait(for: "a", atMilliseconds: 400) == 600)
+        #expect(table.wait(for: "a", atMilliseconds: 1000) == nil)
         table.remove("a")
-        #expect(table.wait(for: "a", at: 0) == nil)
+        #expect(table.wait(for: "a", atMilliseconds: 0) == nil)
     }
 
     @Test(
@@ -62,34 +62,38 @@ import Trebuchet
         "a full table evicts restored keys first, then those that are restored soonest, and new keys start with their use"
     )
     func eviction() {
-        var table = RateTable<String>(RateLimit(callsPerSecond: 1, burst: 2), capacity: 3)
-        table.consume("a", at: 0)
-        table.consume("b", at: 500)
-        table.consume("b", at: 500)
-        table.consume("c", at: 900)
+        var table = BucketTable<String>(RateLimit(callsPerSecond: 1, burst: 2), capacity: 3, inheritsConsumption: true)
+        table.take("a", atMilliseconds: 0)
+        table.take("b", atMilliseconds: 500)
+        table.take("b", atMilliseconds: 500)
+        table.take("c", atMilliseconds: 900)
         // By then "a" is restored.
-        table.consume("d", at: 1000)
-        #expect(["b", "c", "d"].map { table.wait(for: $0, at: 1000) } == [500, nil, nil] && table.count == 3)
+        table.take("d", atMilliseconds: 1000)
+        #expect(
+            ["b", "c", "d"].map { table.wait(for: $0, atMilliseconds: 1000) } == [500, nil, nil] && table.count == 3)
         // Evicts "c", which is restored at 1900.
-        table.consume("e", at: 1000)
-        #expect(["b", "d", "e"].map { table.wait(for: $0, at: 1000) } == [500, nil, 900] && table.count == 3)
+        table.take("e", atMilliseconds: 1000)
+        #expect(
+            ["b", "d", "e"].map { table.wait(for: $0, atMilliseconds: 1000) } == [500, nil, 900] && table.count == 3)
         // Evicts "d", of which one unit was taken; one is left in any case.
-        table.consume("f", at: 1000)
-        #expect(["b", "e", "f"].map { table.wait(for: $0, at: 1000) } == [500, 900, 1000] && table.count == 3)
+        table.take("f", atMilliseconds: 1000)
+        #expect(
+            ["b", "e", "f"].map { table.wait(for: $0, atMilliseconds: 1000) } == [500, 900, 1000] && table.count == 3)
     }
 
     @Test("a key that is evicted by a flood of others gets one more for as many others as the table has keys")
     func flood() {
-        var table = RateTable<Int>(RateLimit(callsPerSecond: 0.001, burst: 5), capacity: 100)
+        var table = BucketTable<Int>(
+            RateLimit(callsPerSecond: 0.001, burst: 5), capacity: 100, inheritsConsumption: true)
         var (taken, others) = (0, 0)
         for round in 0..<10_000 {
             let now = Int64(round)
-            if table.wait(for: -1, at: now) == nil {
-                table.consume(-1, at: now)
+            if table.wait(for: -1, atMilliseconds: now) == nil {
+                table.take(-1, atMilliseconds: now)
                 taken += 1
             }
-            for number in 0..<3 where table.wait(for: 3 * round + number, at: now) == nil {
-                table.consume(3 * round + number, at: now)
+            for number in 0..<3 where table.wait(for: 3 * round + number, atMilliseconds: now) == nil {
+                table.take(3 * round + number, atMilliseconds: now)
                 others += 1
             }
             #expect(table.count <= 100)

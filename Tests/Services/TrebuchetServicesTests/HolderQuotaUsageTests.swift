@@ -16,10 +16,10 @@ struct HolderQuotaUsageTests {
         #expect(shares.exceeded(one) == 3)
         #expect(shares.exceeded(other) == nil)
         shares.reserve(other)
-        #expect(shares.holderCount == (2, 0))
+        #expect(shares.scopeCount == 2)
         shares.release(one, 3)
         shares.release(other)
-        #expect(shares.holderCount == (0, 0))
+        #expect(shares.scopeCount == 0)
         #expect(shares.exceeded(one, by: 3) == nil)
         // An anonymous caller at this machine has no quota.
         #expect(shares.exceeded(QuotaHolder(principal: nil, host: nil), by: 100) == nil)
@@ -40,6 +40,6 @@ struct HolderQuotaUsageTests {
         let other = QuotaHolder(principal: nil, host: CallerHost(address: "2001:db8:2::1"))
         #expect(shares.exceeded(other, by: 2) == nil)
         for number in 0..<4 { shares.release(holder(number), 2) }
-        #expect(shares.holderCount == (0, 0) && shares.exceeded(holder(5), by: 2) == nil)
+        #expect(shares.scopeCount == 0 && shares.exceeded(holder(5), by: 2) == nil)
     }
 }

@@ -73,7 +73,7 @@ final class ClusterRouter: RemoteRouter {
             }
             guard let client = ForwardedClient(frame.payload) else { return nil }
             let names = first.shard.context.sessions
-            let alias = names.carry(client.session, onReactor: index)
+            let alias = names.carry(client.session, onReactor: index, isVerified: true)
             let shard = shards.first { $0.shard.index == names.reactor(of: alias.name) } ?? first
             return ForwardedLink(channel, client, alias, at: shard.shard, behind: pendingDeliveries)
         }

@@ -1,11 +1,16 @@
 internal import Synchronization
 
-/// Token buckets by scope. The cost of a call does not depend on the number of scopes. Each call inspects a few other buckets
-/// and removes those that are full, since a full bucket equals a new one. Pure: the time is a parameter.
-struct BucketTable<QuotaScope: Hashable> {
-    /// One entry: a scope with its bucket.
+/// Token buckets by key, such as a principal or a host. The cost of a call does not depend on the number of keys. Each call
+/// inspects a few other buckets and removes those that are full, since a full bucket equals a new one. Pure: the time is a parameter,
+/// in nanoseconds.
+///
+/// A full table evicts buckets that are full soonest, so a flood of keys evicts its own. An evicted key starts anew with a full
+/// bucket. In a table that inherits consumption, a key that is new to the full table starts with the consumption of the evicted keys,
+/// and with at least one token: one more token for an evicted key costs about as many calls of other keys as the table has keys.
+package struct BucketTable<Key: Hashable> {
+    /// One entry: a key with its bucket.
     private struct Slot {
-        let scope: QuotaScope
+        let key: Key
         var bucket: TokenBucket
     }
 
@@ -20,46 +25,75 @@ struct BucketTable<QuotaScope: Hashable> {
     private let limit: RateLimit
     /// The maximum number of buckets. At this size a new one replaces, of some others, the one that is full soonest.
     private let capacity: Int
-    private var indices: [QuotaScope: Int] = [:]
+    private let inheritsConsumption: Bool
+    private var indices: [Key: Int] = [:]
     private var slots: [Slot] = []
     /// The index of the bucket to inspect next.
     private var next = 0
     /// The number of inspections so far.
     private(set) var inspectionCount = 0
+    /// The latest time at which an evicted bucket would have been full.
+    private var evicted: UInt64 = 0
 
-    init(_ limit: RateLimit, capacity: Int) {
+    package init(_ limit: RateLimit, capacity: Int, inheritsConsumption: Bool = false) {
         self.limit = limit
+        self.inheritsConsumption = inheritsConsumption
         self.capacity = max(1, capacity)
     }
 
-    var count: Int { slots.count }
+    package var count: Int { slots.count }
 
-    /// Takes `count` tokens for `scope`. Returns nil if the calls are permitted, else the time to wait in milliseconds.
-    mutating func consume(_ scope: QuotaScope, _ count: Int = 1, at now: UInt64) -> Int? {
-        if slots.count > Self.minimumRetained { forgetSome(at: now) }
-        if let index = indices[scope] {
-            inspectionCount += 1
-            return slots[index].bucket.consume(count, at: now)
-        }
-        if slots.count >= capacity { evictOne(at: now) }
-        var bucket = TokenBucket(limit, now: now)
-        let wait = bucket.consume(count, at: now)
-        indices[scope] = slots.count
-        slots.append(Slot(scope: scope, bucket: bucket))
-        return wait
+    /// Returns the time in milliseconds until `key` may take `count` tokens; nil if it may now. Takes nothing.
+    package func wait(for key: Key, _ count: Int = 1, at now: UInt64) -> Int? {
+        indices[key].flatMap { slots[$0].bucket.wait(count, at: now) }
     }
 
-    /// Evicts the bucket whose loss changes its scope's rate least.
+    /// Takes `count` tokens for `key`. Returns nil if the calls are permitted, else the time to wait in milliseconds.
+    package mutating func consume(_ key: Key, _ count: Int = 1, at now: UInt64) -> Int? {
+        let index = index(of: key, at: now)
+        return slots[index].bucket.consume(count, at: now)
+    }
+
+    /// Takes a token for `key`, whether it is there or not.
+    package mutating func take(_ key: Key, at now: UInt64) {
+        let index = index(of: key, at: now)
+        slots[index].bucket.take(at: now)
+    }
+
+    /// Gives back a token that `key` has taken.
+    package mutating func giveBack(_ key: Key) { if let index = indices[key] { slots[index].bucket.giveBack() } }
+
+    /// Restores the rate of `key`.
+    package mutating func remove(_ key: Key) { if let index = indices[key] { remove(index) } }
+
+    /// Returns the index of the bucket of `key`, which is created if there is none.
+    private mutating func index(of key: Key, at now: UInt64) -> Int {
+        if slots.count > Self.minimumRetained { forgetSome(at: now) }
+        if let index = indices[key] {
+            inspectionCount += 1
+            return index
+        }
+        let isFull = slots.count >= capacity
+        if isFull { evictOne(at: now) }
+        let inherits = isFull && inheritsConsumption
+        let bucket = inherits ? TokenBucket(limit, fullAt: evicted, now: now) : TokenBucket(limit, now: now)
+        indices[key] = slots.count
+        slots.append(Slot(key: key, bucket: bucket))
+        return slots.count - 1
+    }
+
+    /// Evicts the bucket whose loss changes its key's rate least.
     private mutating func evictOne(at now: UInt64) {
-        var (evicted, shortest) = (0, Double.infinity)
+        var (found, shortest) = (0, Double.infinity)
         for _ in 0..<min(Self.inspectionsPerEviction, slots.count) {
             if next >= slots.count { next = 0 }
             inspectionCount += 1
             let time = slots[next].bucket.timeToFull(at: now)
-            if time < shortest { (evicted, shortest) = (next, time) }
+            if time < shortest { (found, shortest) = (next, time) }
             next += 1
         }
-        remove(evicted)
+        if shortest > 0 { evicted = max(evicted, now + UInt64(min(shortest * 1e9, 1e18))) }
+        remove(found)
     }
 
     private mutating func forgetSome(at now: UInt64) {
@@ -71,20 +105,20 @@ struct BucketTable<QuotaScope: Hashable> {
     }
 
     private mutating func remove(_ index: Int) {
-        indices[slots[index].scope] = nil
+        indices[slots[index].key] = nil
         let last = slots.removeLast()
         guard index < slots.count else { return }
         slots[index] = last
-        indices[last.scope] = index
+        indices[last.key] = index
     }
 }
 
-/// Token buckets of scopes whose connections may be on several reactors: principals or hosts. Sharded, to keep lock contention
+/// Token buckets of keys whose connections may be on several reactors: principals or hosts. Sharded, to keep lock contention
 /// between reactors low.
-package final class ShardedBuckets<QuotaScope: Hashable & Sendable>: Sendable {
+package final class ShardedBuckets<Key: Hashable & Sendable>: Sendable {
     /// One shard: a bucket table behind a lock.
     private final class Shard: Sendable {
-        let table: Mutex<BucketTable<QuotaScope>>
+        let table: Mutex<BucketTable<Key>>
 
         init(_ limit: RateLimit, capacity: Int) { table = Mutex(BucketTable(limit, capacity: capacity)) }
     }
@@ -99,9 +133,9 @@ package final class ShardedBuckets<QuotaScope: Hashable & Sendable>: Sendable {
         parts = (0..<count).map { _ in Shard(limit, capacity: Self.capacity / count) }
     }
 
-    /// Takes `count` tokens for `scope`. Returns nil if the calls are permitted, else the time to wait in milliseconds.
-    package func consume(_ scope: QuotaScope, _ count: Int = 1, at now: UInt64) -> Int? {
-        let part = UInt(bitPattern: scope.hashValue) >> (UInt.bitWidth - Self.partBits)
-        return parts[Int(part)].table.withLock { $0.consume(scope, count, at: now) }
+    /// Takes `count` tokens for `key`. Returns nil if the calls are permitted, else the time to wait in milliseconds.
+    package func consume(_ key: Key, _ count: Int = 1, at now: UInt64) -> Int? {
+        let part = UInt(bitPattern: key.hashValue) >> (UInt.bitWidth - Self.partBits)
+        return parts[Int(part)].table.withLock { $0.consume(key, count, at: now) }
     }
 }

@@ -20,19 +20,40 @@ package struct TokenBucket {
         filled = now
     }
 
-    /// Takes `count` tokens, at most as many as `burst`. Returns nil if the calls are permitted, else the time to wait in
-    /// milliseconds.
-    package mutating func consume(_ count: Int = 1, at now: UInt64) -> Int? {
-        let seconds = now > filled ? Double(now - filled) / 1e9 : 0
-        filled = max(filled, now)
-        tokens = min(Double(limit.burst), tokens + seconds * limit.callsPerSecond)
-        let needed = Double(min(count, limit.burst))
-        guard tokens < needed else {
-            tokens -= needed
-            return nil
-        }
-        return Int(((needed - tokens) / limit.callsPerSecond * 1000).rounded(.up))
+    /// Creates the bucket that is full at a time, but has at least one token.
+    init(_ limit: RateLimit, fullAt time: UInt64, now: UInt64) {
+        self.init(limit, now: now)
+        let missing = Double(time > now ? time - now : 0) / 1e9 * limit.callsPerSecond
+        tokens = max(1, tokens - missing)
     }
+
+    private func tokens(at now: UInt64) -> Double {
+        let seconds = now > filled ? Double(now - filled) / 1e9 : 0
+        return min(Double(limit.burst), tokens + seconds * limit.callsPerSecond)
+    }
+
+    /// Returns the time in milliseconds until `count` tokens can be taken, at most as many as `burst`; nil if they can be taken now.
+    /// Takes nothing.
+    package func wait(_ count: Int = 1, at now: UInt64) -> Int? {
+        let missing = Double(min(count, limit.burst)) - tokens(at: now)
+        return missing > 0 ? Int((missing / limit.callsPerSecond * 1000).rounded(.up)) : nil
+    }
+
+    /// Takes `count` tokens, at most as many as `burst`, whether they are there or not.
+    package mutating func take(_ count: Int = 1, at now: UInt64) {
+        tokens = tokens(at: now) - Double(min(count, limit.burst))
+        filled = max(filled, now)
+    }
+
+    /// Takes tokens as `take` if they are there. Returns nil if the calls are permitted, else the time to wait in milliseconds.
+    package mutating func consume(_ count: Int = 1, at now: UInt64) -> Int? {
+        if let wait = wait(count, at: now) { return wait }
+        take(count, at: now)
+        return nil
+    }
+
+    /// Gives back a token that was taken.
+    mutating func giveBack() { tokens += 1 }
 
     package func isFull(at now: UInt64) -> Bool { timeToFull(at: now) <= 0 }
 

@@ -46,7 +46,7 @@ extension TrebuchetServer {
             sum.timers += part.timers
         }
         sum.recordedResponses = rememberedAnswerCount
-        sum.actorsOnDemand = context.shares.count(.actorsOnDemand)
+        sum.actorsOnDemand = context.quotas.count(.actorsOnDemand)
         sum.activations = context.directory.activatingCount
         return sum
     }

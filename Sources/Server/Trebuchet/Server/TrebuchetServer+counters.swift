@@ -47,10 +47,10 @@ extension TrebuchetServer {
     package var hostingClientCount: Int { context.hosting.count }
 
     /// The number of references to client actors.
-    package var clientActorCount: Int { context.shares.count(.clientActors) }
+    package var clientActorCount: Int { context.quotas.count(.clientActors) }
 
     /// The number of in-flight calls to client actors.
-    package var callsToClientsCount: Int { context.hosting.quotas.calls.count }
+    package var callsToClientsCount: Int { context.quotas.count(.clientCalls) }
 
     private func source(of name: String, _ stream: String) async -> StreamProducer? {
         guard let record = directory.record(ActorName(name)) else { return nil }

@@ -52,10 +52,10 @@ extension TrebuchetServer {
         list.counts.addRejections(rejections.limits)
         list.refusals = rejections.refusals
         list.now.isReady = await isReady
-        list.now.streams = context.shares.count(.streams)
+        list.now.streams = context.quotas.count(.streams)
         list.now.actors = actorCount
         list.now.actorsUnloadable = context.loads.count
-        list.now.actorsOnDemand = context.shares.count(.actorsOnDemand)
+        list.now.actorsOnDemand = context.quotas.count(.actorsOnDemand)
         list.now.recordedResponses = rememberedAnswerCount
         list.now.bufferedBytes = bufferedBytes
         list.now.bufferedLimit = context.memory.limit

@@ -23,7 +23,7 @@ final class OpenFiles: Sendable {
     private struct State {
         var transfers: [UInt64: Transfer] = [:]
         /// The numbers of transfers of hosts and networks.
-        var quotaKeys: [AddressKey: Int] = [:]
+        var quotaKeys = UsageCounts<AddressKey, Int>()
         var lastNumber: UInt64 = 0
         /// The number of replaced files that are not closed yet.
         var replaced = 0
@@ -31,10 +31,7 @@ final class OpenFiles: Sendable {
         /// Removes a transfer from the counts.
         mutating func remove(_ number: UInt64) -> Transfer? {
             guard let transfer = transfers.removeValue(forKey: number) else { return nil }
-            for key in transfer.quotaKeys {
-                let left = quotaKeys[key, default: 1] - 1
-                quotaKeys[key] = left > 0 ? left : nil
-            }
+            for key in transfer.quotaKeys { quotaKeys.remove(1, from: key) }
             return transfer
         }
 
@@ -54,10 +51,9 @@ final class OpenFiles: Sendable {
 
         /// Removes the slowest transfer of the hosts with the most transfers, if they have more than `host` would have.
         mutating func removeSlowest(insteadOf host: AddressKey?, at now: UInt64) -> BodyTransfer? {
-            guard let host, let most = quotaKeys.lazy.filter({ !$0.key.isNetwork }).map(\.value).max() else {
-                return nil
-            }
-            guard most > quotaKeys[host, default: 0] + 1 else { return nil }
+            guard let host, let most = quotaKeys.keys.filter({ !$0.isNetwork }).map({ quotaKeys[$0] }).max()
+            else { return nil }
+            guard most > quotaKeys[host] + 1 else { return nil }
             let counts = quotaKeys
             return removeSlowest(at: now, grace: 0) { $0.host.map { counts[$0] == most } ?? false }
         }
@@ -98,7 +94,7 @@ final class OpenFiles: Sendable {
             }
             state.lastNumber += 1
             state.transfers[state.lastNumber] = transfer
-            for key in transfer.quotaKeys { state.quotaKeys[key, default: 0] += 1 }
+            for key in transfer.quotaKeys { state.quotaKeys.add(1, to: key) }
             return FileReservation(self, state.lastNumber, body)
         }
         slowest?.cancel()
@@ -108,7 +104,7 @@ final class OpenFiles: Sendable {
     /// Returns true if a host or a network has as many transfers as it may have.
     private func isFull(_ key: AddressKey, _ state: State) -> Bool {
         let limit = key.isNetwork ? NetworkQuota.limit(maximumPerHost) : maximumPerHost
-        return state.quotaKeys[key, default: 0] >= limit
+        return state.quotaKeys[key] >= limit
     }
 
     private func release(_ number: UInt64) {

@@ -14,60 +14,64 @@ struct QuotaHolder: Hashable, Sendable {
         self.principal = principal.map { ByteText($0) }
         self.host = host
     }
+
+    /// Returns the first quota scope, from the narrowest on, that meets a condition.
+    func firstScope(where condition: (QuotaScope) -> Bool) -> QuotaScope? {
+        if let principal, condition(.principal(principal)) { return .principal(principal) }
+        guard let host else { return nil }
+        if condition(.host(host.number)) { return .host(host.number) }
+        let network = host.network
+        return network != host && condition(.network(network.number)) ? .network(network.number) : nil
+    }
 }
 
 /// Counts the uses of one resource per principal, per host and per network of hosts. Pure.
 struct HolderQuotaUsage: Sendable {
     let perPrincipal: Int
     let perHost: Int
-    private var principals: [ByteText: Int] = [:]
-    private var hosts: [CallerHost: Int] = [:]
-    private var networks: [CallerHost: Int] = [:]
+    private var counts = UsageCounts<QuotaScope, Int>()
 
     init(perPrincipal: Int, perHost: Int) {
         self.perPrincipal = perPrincipal
         self.perHost = perHost
     }
 
-    /// The numbers of principals and hosts with at least one use.
-    var holderCount: (principals: Int, hosts: Int) { (principals.count, hosts.count) }
+    /// The number of scopes with at least one use.
+    var scopeCount: Int { counts.count }
 
-    /// Returns the limit that `amount` more uses would exceed; nil when both quotas have room.
-    func exceeded(_ holder: QuotaHolder, by amount: Int = 1) -> Int? {
-        if let principal = holder.principal, principals[principal, default: 0] + amount > perPrincipal {
-            return perPrincipal
+    private func limit(of scope: QuotaScope) -> Int {
+        switch scope {
+        case .principal: perPrincipal
+        case .network: NetworkQuota.limit(perHost)
+        default: perHost
         }
-        guard let host = holder.host else { return nil }
-        if hosts[host, default: 0] + amount > perHost { return perHost }
-        let (network, perNetwork) = (host.network, NetworkQuota.limit(perHost))
-        return network != host && networks[network, default: 0] + amount > perNetwork ? perNetwork : nil
+    }
+
+    /// Returns the limit that `amount` more uses would exceed; nil when all quotas have room.
+    func exceeded(_ holder: QuotaHolder, by amount: Int = 1) -> Int? {
+        holder.firstScope { counts[$0] + amount > limit(of: $0) }.map { limit(of: $0) }
     }
 
     /// Returns the largest of the uses counted for the holder's principal, for its host, and for its network, of which a part
     /// counts.
     func most(of holder: QuotaHolder) -> Int {
-        let ofNetwork = (holder.host.flatMap { networks[$0.network] } ?? 0) / NetworkQuota.hosts
-        return max(
-            holder.principal.flatMap { principals[$0] } ?? 0, holder.host.flatMap { hosts[$0] } ?? 0, ofNetwork)
+        var most = 0
+        _ = holder.firstScope { scope in
+            let isNetwork = if case .network = scope { true } else { false }
+            most = max(most, isNetwork ? counts[scope] / NetworkQuota.hosts : counts[scope])
+            return false
+        }
+        return most
     }
 
-    mutating func reserve(_ holder: QuotaHolder, _ amount: Int = 1) { count(holder, amount) }
-
-    mutating func release(_ holder: QuotaHolder, _ amount: Int = 1) { count(holder, -amount) }
-
-    private mutating func count(_ holder: QuotaHolder, _ change: Int) {
-        if let principal = holder.principal {
-            let count = principals[principal, default: 0] + change
-            principals[principal] = count > 0 ? count : nil
-        }
-        if let host = holder.host {
-            let count = hosts[host, default: 0] + change
-            hosts[host] = count > 0 ? count : nil
-            guard host.network != host else { return }
-            let all = networks[host.network, default: 0] + change
-            networks[host.network] = all > 0 ? all : nil
+    mutating func reserve(_ holder: QuotaHolder, _ amount: Int = 1) {
+        _ = holder.firstScope { scope in
+            counts.add(amount, to: scope)
+            return false
         }
     }
+
+    mutating func release(_ holder: QuotaHolder, _ amount: Int = 1) { reserve(holder, -amount) }
 }
 
 /// A host with quotas and rates, in a network with `NetworkQuota.hosts` times as much.

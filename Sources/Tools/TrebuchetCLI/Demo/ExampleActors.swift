@@ -57,7 +57,7 @@ enum ExampleActors {
 final class NameQuota: Sendable {
     private struct Contents {
         var names: Set<String> = []
-        var hosts: [CallerHost: Int] = [:]
+        var hosts = UsageCounts<CallerHost, Int>()
     }
 
     /// The divisors of the quotas of a host, and of a network of hosts.
@@ -77,12 +77,12 @@ final class NameQuota: Sendable {
             if contents.names.count >= limit { return limit }
             if let host {
                 let (quota, most) = (max(1, limit / Self.hostDivisor), max(1, limit / Self.networkDivisor))
-                if contents.hosts[host, default: 0] >= quota { return quota }
+                if contents.hosts[host] >= quota { return quota }
                 if host.network != host {
-                    if contents.hosts[host.network, default: 0] >= most { return most }
-                    contents.hosts[host.network, default: 0] += 1
+                    if contents.hosts[host.network] >= most { return most }
+                    contents.hosts.add(1, to: host.network)
                 }
-                contents.hosts[host, default: 0] += 1
+                contents.hosts.add(1, to: host)
             }
             contents.names.insert(name)
             return nil

@@ -8,7 +8,7 @@ package final class FilterList: Sendable {
     private struct State {
         var filters: [FilteredSource] = []
         /// The number of filters that each quota scope has created.
-        var filterCounts: [QuotaScope: Int] = [:]
+        var filterCounts = UsageCounts<QuotaScope, Int>()
         /// All parts that the filters refer to; nil until computed.
         var pointers: PointerSet?
         /// The newest version, by the form of its dates.
@@ -35,7 +35,7 @@ package final class FilterList: Sendable {
                 let text = "limit reached: at most \(terms.maximumFilters) different filters per state"
                 return TrebuchetError(.rateLimited, text + " (ServerLimits.filtersPerState)")
             }
-            for scope in terms.scopes where state.filterCounts[scope, default: 0] >= terms.share(of: scope) {
+            for scope in terms.scopes where state.filterCounts[scope] >= terms.share(of: scope) {
                 let text =
                     "quota exceeded: \(scope.name) \(terms.share(of: scope)) of the \(terms.maximumFilters) filters of this state"
                 return TrebuchetError(.rateLimited, text + " (ServerLimits.filtersPerState)")
@@ -52,7 +52,7 @@ package final class FilterList: Sendable {
             if let byteLimit { state.byteLimit = byteLimit }
             guard !state.filters.contains(where: { $0 === filter }) else { return }
             state.filters.append(filter)
-            for scope in filter.scopes { state.filterCounts[scope, default: 0] += 1 }
+            for scope in filter.scopes { state.filterCounts.add(1, to: scope) }
             state.pointers = nil
             filterCount.store(state.filters.count, ordering: .relaxed)
         }
@@ -62,10 +62,7 @@ package final class FilterList: Sendable {
         state.withLock { state in
             guard let index = state.filters.firstIndex(where: { $0 === filter }) else { return }
             state.filters.remove(at: index)
-            for scope in filter.scopes {
-                let count = state.filterCounts[scope, default: 1]
-                state.filterCounts[scope] = count > 1 ? count - 1 : nil
-            }
+            for scope in filter.scopes { state.filterCounts.remove(1, from: scope) }
             state.pointers = nil
             if state.filters.isEmpty { state.versions = [:] }
             filterCount.store(state.filters.count, ordering: .relaxed)

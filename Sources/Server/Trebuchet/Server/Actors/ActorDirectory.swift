@@ -47,11 +47,11 @@ package final class ActorDirectory: ActorHost, Sendable {
     }
 
     private let contents = Mutex(Contents())
-    private let shares: QuotaLedger
+    private let quotas: QuotaLedger
     private let router: (any RemoteRouter)?
     private let routes = Mutex<(@Sendable (String) -> (any RemoteServer)?)?>(nil)
 
-    init(shares: QuotaLedger, router: (any RemoteRouter)? = nil) { (self.shares, self.router) = (shares, router) }
+    init(quotas: QuotaLedger, router: (any RemoteRouter)? = nil) { (self.quotas, self.router) = (quotas, router) }
 
     func insert(_ record: ActorRecord) {
         let name = ActorName(record.name)
@@ -182,7 +182,9 @@ package final class ActorDirectory: ActorHost, Sendable {
         _ name: ActorName, for scopes: QuotaScopes?, on reactor: Reactor? = nil
     ) throws(TrebuchetError) -> Task<ActorRecord, any Error>? {
         let origin = scopes.flatMap { ActivationOrigin($0) }
-        return try contents.withLock { contents throws(TrebuchetError) in
+        // Reported after the lock is released, since event handlers receive it.
+        var exceeded: QuotaExceeded?
+        let task = try contents.withLock { contents throws(TrebuchetError) -> Task<ActorRecord, any Error>? in
             if let running = contents.activating[name] { return running }
             // Another reactor may have requested it since the caller's lookup, and the activation is complete.
             if let record = contents.records[name] { return Task { record } }
@@ -192,8 +194,15 @@ package final class ActorDirectory: ActorHost, Sendable {
                 (registration, reservation) = (load, nil)
             } else if let pattern = contents.pattern(for: name) {
                 registration = pattern
-                reservation = try scopes.map { scopes throws(TrebuchetError) in
-                    try shares.reserve(.actorsOnDemand, for: scopes)
+                do throws(QuotaExceeded) {
+                    reservation = try scopes.map { scopes throws(QuotaExceeded) in
+                        let own = scopes.connection.map { QuotaScope.connection($0) }
+                        return try QuotaReservation(
+                            .actorsOnDemand, in: quotas.account(for: scopes, own: own))
+                    }
+                } catch {
+                    exceeded = error
+                    return nil
                 }
             } else if name.isTooLong {
                 throw ActorName.tooLong
@@ -211,6 +220,8 @@ package final class ActorDirectory: ActorHost, Sendable {
             contents.activating[name] = task
             return task
         }
+        if let exceeded { throw quotas.refusal(exceeded) }
+        return task
     }
 
     private func make(_ name: ActorName, _ registration: Registration, _ reservation: QuotaReservation?) async throws

@@ -19,8 +19,8 @@ final class ClientActorHost: @unchecked Sendable {
     /// The reactor of its first connection.
     let reactor: Reactor
     var limits: ServerLimits { clients.limits }
-    /// The scopes whose quotas its references count in.
-    private let holders: [QuotaScope]
+    /// The account in which its references and the calls to it count.
+    private let account: QuotaAccount
 
     /// A weak reference to a `ClientActorReference`.
     private struct Reference {
@@ -36,7 +36,6 @@ final class ClientActorHost: @unchecked Sendable {
 
     private let references = Mutex(References())
     private let lastNumber = Atomic<UInt64>(0)
-    private let shares: ClientCallQuotaUsage
     /// The current connection.
     private var connection: ClientActorHostConnection?
     /// Whether the current connection accepts no calls at the moment.
@@ -58,8 +57,7 @@ final class ClientActorHost: @unchecked Sendable {
         self.number = number
         self.clients = clients
         self.reactor = reactor
-        holders = [.client(number)] + scopes.beyondConnection
-        shares = ClientCallQuotaUsage(clients.quotas, scopes)
+        account = clients.quotas.account(for: scopes, own: .client(number))
     }
 
     // MARK: References
@@ -76,7 +74,7 @@ final class ClientActorHost: @unchecked Sendable {
     private func reference(to name: ActorName) throws(TrebuchetError) -> ClientActorReference {
         // If another thread was faster, the unused reservation is released outside of the lock.
         if let known = try known(name) { return known }
-        let created = ClientActorReference(name, of: self, try clients.shares.reserve(.clientActors, for: holders))
+        let created = ClientActorReference(name, of: self, try clients.quotas.reserve(.clientActors, in: account))
         return try references.withLock { references throws(TrebuchetError) in
             if let end = references.end { throw end }
             if let other = references.byName[name]?.object { return other }
@@ -150,7 +148,8 @@ final class ClientActorHost: @unchecked Sendable {
         if call.isCancelled.load(ordering: .relaxed) { return call.finish(.failure(CancellationError())) }
         do throws(TrebuchetError) {
             if let end = references.withLock({ $0.end }) { throw end }
-            try shares.reserve(call.byteCount)
+            call.reservation = try clients.quotas.reserve(
+                .clientCalls, with: (.clientCallBytes, call.byteCount), in: account)
         } catch {
             return call.finish(.failure(error))
         }
@@ -178,7 +177,6 @@ final class ClientActorHost: @unchecked Sendable {
     /// Ends a call with its response or an error.
     func finish(_ number: UInt64, _ outcome: Result<[UInt8]?, any Error>) {
         guard let call = calls.removeValue(forKey: number) else { return }
-        shares.release(call.byteCount)
         call.finish(outcome)
     }
 

@@ -28,25 +28,21 @@ final class ClientActorHosts: Sendable {
     }
 
     let limits: ServerLimits
-    let shares: QuotaLedger
-    let quotas: ClientCallQuotas
+    let quotas: QuotaLedger
     let events: EventBus
     let methods = RemoteMethods()
     let errors = ErrorTypes(registration: "server.register")
     private let secret = (0..<32).map { _ in UInt8.random(in: 0 ... .max) }
     private let state = Mutex(State())
 
-    init(limits: ServerLimits, shares: QuotaLedger, quotas: ClientCallQuotas, events: EventBus) {
+    init(limits: ServerLimits, quotas: QuotaLedger, events: EventBus) {
         self.events = events
         self.limits = limits
-        self.shares = shares
         self.quotas = quotas
     }
 
-    func key(of identity: String, principal: String?) -> Key {
-        Key(
-            digest: Digest.hmacSHA256(Array(identity.utf8), key: secret), principal: principal.map { PrincipalName($0) }
-        )
+    func key(of identity: String, principal: PrincipalName?) -> Key {
+        Key(digest: Digest.hmacSHA256(Array(identity.utf8), key: secret), principal: principal)
     }
 
     /// Returns the client of a connection that is about to be attached: the existing one if it is known, else a new one.

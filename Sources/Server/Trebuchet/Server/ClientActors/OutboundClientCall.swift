@@ -21,6 +21,8 @@ final class OutboundClientCall: @unchecked Sendable {
     let isCancelled = Atomic<Bool>(false)
     /// The connection of the call; nil while the call waits for one.
     var connection: ClientActorHostConnection?
+    /// Its use of the quotas for calls to clients, from its start to its end.
+    var reservation: QuotaReservation?
     /// Whether the client may have received the call.
     var wasSent = false
     private var continuation: CheckedContinuation<[UInt8]?, any Error>?
@@ -57,6 +59,7 @@ final class OutboundClientCall: @unchecked Sendable {
     func setContinuation(_ continuation: CheckedContinuation<[UInt8]?, any Error>) { self.continuation = continuation }
 
     func finish(_ outcome: Result<[UInt8]?, any Error>) {
+        reservation = nil
         continuation?.resume(with: outcome)
         continuation = nil
     }

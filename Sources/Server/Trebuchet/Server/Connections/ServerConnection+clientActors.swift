@@ -13,7 +13,7 @@ extension ServerConnection: ClientCallingConnection {
                     + "that cannot be guessed")
         }
         let clients = shard.context.hosting
-        let key = clients.key(of: identity, principal: memoryReservation?.memory.id)
+        let key = clients.key(of: identity, principal: principalRow?.principal)
         if let clientActorHost {
             guard clientActorHost.client.key == key else {
                 throw EnvelopeError("hello: this connection already has another client identity")

@@ -51,7 +51,7 @@ extension ServerConnection {
                 message.text(message.envelope.pointee.session), name.number, of: message.actorName)
             run.idempotencyRecord = IdempotencyRecord(
                 key, digest: request.digest, principal: request.principal,
-                in: shard.idempotencyCache.storedRoom(of: name.connection, request))
+                in: shard.idempotencyCache.persistedResponseAccount(of: name.connection, request))
         }
         let isClustered = call.message != nil
         start(.table(method), of: record, message, run) { outcome in
@@ -230,6 +230,9 @@ extension ServerConnection {
             dropped.connection.deliver(.failure(ServerIdempotencyCache.Memory.dropped), to: dropped.call)
         case .answered(let answer): deliver(answer, to: call)
         case .refused(let error): deliver(.failure(call.repeated == nil ? error : error.ofSentCall), to: call)
+        case .exceeded(let exceeded):
+            let error = shard.context.quotas.refusal(exceeded)
+            deliver(.failure(call.repeated == nil ? error : error.ofSentCall), to: call)
         case .forgotten: deliver(.failure(ServerIdempotencyCache.Memory.forgotten), to: call)
         }
     }

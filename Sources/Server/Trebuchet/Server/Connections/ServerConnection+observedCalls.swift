@@ -231,7 +231,7 @@ extension ServerConnection {
             switch outcome {
             case .waits: .repeatsJoined
             case .answered: .repeatsAnswered
-            case .refused: .repeatsRefused
+            case .refused, .exceeded: .repeatsRefused
             case .forgotten: .repeatsForgotten
             }
         shard.counts.count(metric)

@@ -95,7 +95,7 @@ extension ServerConnection {
     /// Runs a call that another server may have received and did not execute. It keeps its name of that server, so that it is recognized
     /// should it still arrive. The name is unused if the call does not start.
     private func rerunCall(_ message: borrowing Message, _ session: String, _ number: UInt64) {
-        let carried = shard.idempotencyCache.names.carry(session, onReactor: shard.index)
+        let carried = shard.idempotencyCache.names.carry(session, onReactor: shard.index, isVerified: false)
         repeatCall(
             ServerIdempotencyCache.Memory.Name(connection: carried.name, number: number, carried: carried), message,
             hasLookedUp: true)

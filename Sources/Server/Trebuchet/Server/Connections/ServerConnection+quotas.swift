@@ -6,14 +6,14 @@ struct StreamQuotaUsage {
     var streams: Int32 = 0
     /// The number of them that have a filter.
     var filtered: Int32 = 0
-    /// The principal whose quota they use: the one at the start of the last stream. A reference, which costs an idle connection
-    /// without a principal little memory.
-    fileprivate var holder: PrincipalScope?
+    /// The account in which they count besides the connection: that of the principal at the start of the last stream. Nil for that
+    /// of the server alone, and before the first stream; a reference, since each idle connection has it.
+    fileprivate var holder: Holder?
 
-    fileprivate final class PrincipalScope {
-        let principal: String
+    fileprivate final class Holder {
+        let account: QuotaAccount
 
-        init(_ principal: String) { self.principal = principal }
+        init(_ account: QuotaAccount) { self.account = account }
     }
 }
 
@@ -71,67 +71,66 @@ extension ServerConnection {
         return QuotaScopes(connection: name.number, principal: caller?.principal?.id, host: link.host)
     }
 
+    /// The account of the connection without the connection itself.
+    var quotaAccount: QuotaAccount { shard.context.quotas.account(for: scopes) }
+
     /// Reserves a stream. Throws when a limit is reached.
     func reserveStream(filtered: Bool) throws(TrebuchetError) -> StreamReservation {
-        let (limits, shares) = (limits, shard.context.shares)
-        let connection = QuotaScope.connection(name.number)
-        guard streamUsage.streams < limits.streams else { throw shares.refusal(.streams, connection) }
+        let (limits, quotas) = (limits, shard.context.quotas)
+        guard streamUsage.streams < limits.streams else { throw quotas.refusal(.streams, of: name.number) }
         guard !filtered || streamUsage.filtered < limits.filters else {
-            throw shares.refusal(.filters, connection)
+            throw quotas.refusal(.filters, of: name.number)
         }
-        moveStreams(to: scopes.principal)
-        let holders = streamHolders
-        try shares.count(.streams, for: holders)
-        if filtered {
-            do throws(TrebuchetError) {
-                try shares.count(.filters, for: holders)
-            } catch {
-                shares.discount(.streams, for: holders)
-                throw error
-            }
-            streamUsage.filtered += 1
+        let account = moveStreams()
+        do throws(QuotaExceeded) {
+            if filtered { try account.reserve(.streams, with: .filters) } else { try account.reserve(.streams) }
+        } catch {
+            throw quotas.refusal(error)
         }
-        streamUsage.streams += 1
-        return StreamReservation(self, isFiltered: filtered)
+        return countStream(filtered: filtered)
     }
 
     /// Reserves a stream that continues because its actor has moved. No limit applies: it was admitted before.
     package func reserveMovedStream(filtered: Bool) -> StreamReservation {
-        moveStreams(to: scopes.principal)
-        let (shares, holders) = (shard.context.shares, streamHolders)
-        shares.move(.streams, 1, from: [], to: holders)
+        let account = moveStreams()
+        account.add(.streams, 1)
+        if filtered { account.add(.filters, 1) }
+        return countStream(filtered: filtered)
+    }
+
+    private func countStream(filtered: Bool) -> StreamReservation {
         streamUsage.streams += 1
-        if filtered {
-            shares.move(.filters, 1, from: [], to: holders)
-            streamUsage.filtered += 1
-        }
+        if filtered { streamUsage.filtered += 1 }
         return StreamReservation(self, isFiltered: filtered)
     }
 
-    /// The quota scopes that its streams use besides the connection.
-    private var streamHolders: [QuotaScope] {
-        QuotaScopes(connection: name.number, principal: streamUsage.holder?.principal, host: link.host).beyondConnection
+    /// The account in which its streams count besides the connection.
+    private var streamAccount: QuotaAccount {
+        streamUsage.holder?.account ?? shard.context.quotas.account(for: .server)
     }
 
-    /// Moves all its streams to the quota of a new principal, so that each is released from the scope that has it.
-    private func moveStreams(to principal: String?) {
-        guard principal.map({ PrincipalName($0) }) != streamUsage.holder.map({ PrincipalName($0.principal) }) else {
-            return
+    /// Moves all its streams to the account of its present principal, so that each is released from the account that has it.
+    private func moveStreams() -> QuotaAccount {
+        let (old, scopes) = (streamAccount, scopes)
+        let principal = scopes.principal.map { QuotaScope.principal(PrincipalName($0)) }
+        let isCurrent = principal == old.principalScope
+        if streamUsage.holder != nil || scopes.host == nil, isCurrent { return old }
+        let new = shard.context.quotas.account(for: scopes)
+        streamUsage.holder = StreamQuotaUsage.Holder(new)
+        for (resource, count) in [(SharedResource.streams, streamUsage.streams), (.filters, streamUsage.filtered)] {
+            new.add(resource, Int(count))
+            old.release(resource, Int(count))
         }
-        let old = streamHolders
-        streamUsage.holder = principal.map { StreamQuotaUsage.PrincipalScope($0) }
-        let shares = shard.context.shares
-        shares.move(.streams, Int(streamUsage.streams), from: old, to: streamHolders)
-        shares.move(.filters, Int(streamUsage.filtered), from: old, to: streamHolders)
+        return new
     }
 
     func releaseStream(isFiltered: Bool) {
-        let holders = streamHolders
+        let account = streamAccount
         streamUsage.streams -= 1
-        shard.context.shares.discount(.streams, for: holders)
+        account.release(.streams)
         guard isFiltered else { return }
         streamUsage.filtered -= 1
-        shard.context.shares.discount(.filters, for: holders)
+        account.release(.filters)
     }
 }
 

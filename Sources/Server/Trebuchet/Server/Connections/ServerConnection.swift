@@ -70,8 +70,10 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     var grants: AuthorizationCache?
     /// The memory account of running calls, from the first call on.
     var memory: MemoryAccount?
-    /// Its part of its principal's quotas.
-    let memoryReservation: PrincipalMemoryReservation?
+    /// Its reservation in the number of its principal's connections.
+    private let reservation: QuotaReservation?
+    /// The row of the principal that it began with. Keeps the budget of its memory account alive.
+    let principalRow: QuotaRow?
     /// The client's hosting state, set when the client has identified itself in order to export actors. Each call reads it, so
     /// access is not checked: no code calls out while it changes the property.
     @exclusivity(unchecked) var clientActorHost: ClientActorHostConnection?
@@ -113,10 +115,9 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         self.dates = dates
         self.shard = shard
         isGuarded = shard.isGuarded
-        memoryReservation = caller?.principal.map {
-            PrincipalMemoryReservation(shard.context.principalMemory.usage(of: $0.id), reservation)
-        }
-        if let memoryReservation { link.memory?.join(memoryReservation.memory.budget) }
+        self.reservation = reservation
+        principalRow = caller?.principal.map { shard.context.quotas.row(of: .principal($0.name)) }
+        if let memory = principalRow?.memory { link.memory?.join(memory) }
         shard.addConnection(self)
         didOpen()
         guard let caller else { return }
@@ -385,7 +386,7 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
             subscription.broadcaster.remove(subscription, isLost: true)
             releaseStream(isFiltered: subscription.isFiltered)
         }
-        memoryReservation?.connectionReservation?.release()
+        reservation?.release()
         shard.remove(self)
         caller?.connection.didClose()
     }

@@ -10,7 +10,7 @@ final class ServerIdempotencyCache: Sendable {
     private final class ReactorCache: Sendable {
         let memory: Mutex<Memory>
 
-        init(_ limits: Memory.Limits, _ shares: IdempotencyQuotas) { memory = Mutex(Memory(limits, shares)) }
+        init(_ limits: Memory.Limits, _ quotas: QuotaLedger) { memory = Mutex(Memory(limits, quotas)) }
     }
 
     /// The number of expired responses removed while the lock is held once.
@@ -21,26 +21,20 @@ final class ServerIdempotencyCache: Sendable {
     /// The time for which a response is kept.
     let time: Duration
     private let caches: [ReactorCache]
-    /// The quota ledger of the responses that a store also keeps.
-    private let storedShares: IdempotencyQuotas
-    private let storedOfConnections: QuotaTable<CallSessionID>
+    private let quotas: QuotaLedger
 
-    init(reactors: Int, limits: ServerLimits, memory: MemoryBudget) {
+    init(reactors: Int, limits: ServerLimits, quotas: QuotaLedger) {
         names = CallSessionRegistry(reactors: reactors)
         time = limits.recordedResponseTime
-        let shares = IdempotencyQuotas(limits, within: memory)
-        storedShares = IdempotencyQuotas(limits)
-        storedOfConnections = QuotaTable(limit: limits.recordedResponseBytesPerConnection)
+        self.quotas = quotas
         let each = Memory.Limits(
             client: limits.ofClient, server: limits.ofServer, time: limits.recordedResponseTime.nanoseconds)
-        caches = (0..<reactors).map { _ in ReactorCache(each, shares) }
+        caches = (0..<reactors).map { _ in ReactorCache(each, quotas) }
     }
 
-    /// Returns the accounting for a persisted response. It has the same limits as responses in memory.
-    func storedRoom(of connection: CallSessionID, _ request: Memory.Request) -> ConnectionResponseQuota {
-        ConnectionResponseQuota(
-            IdempotencyReservation(storedShares, principal: request.principal, host: request.host),
-            request.isOfServer ? nil : storedOfConnections.share(of: connection))
+    /// Returns the account of a persisted response. It has the same limits as responses in memory.
+    func persistedResponseAccount(of connection: CallSessionID, _ request: Memory.Request) -> QuotaAccount {
+        quotas.account(for: request.scopes, own: request.isOfServer ? nil : .connection(connection.number))
     }
 
     private func cache(of connection: CallSessionID) -> ReactorCache { caches[names.reactor(of: connection)] }

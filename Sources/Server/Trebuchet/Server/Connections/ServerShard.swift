@@ -318,7 +318,7 @@ package final class ServerContext: Sendable {
     /// The actors that were created in the server's system, exposed or not.
     package let locals = LocalActors()
     let idempotencyCache: ServerIdempotencyCache
-    let shares: QuotaLedger
+    let quotas: QuotaLedger
     /// The budget of `ServerLimits.bufferedBytes`.
     package let memory: MemoryBudget
     /// The server's event bus.
@@ -330,7 +330,6 @@ package final class ServerContext: Sendable {
     /// Writes a line that event handlers receive in another form.
     let plainLog: @Sendable (String) -> Void
     let disclosure: ErrorDisclosure
-    let principalMemory: PrincipalMemory
     /// The store that readiness checks query; nil without one.
     let probedStore = Mutex<(any StateStore)?>(nil)
     let hosting: ClientActorHosts
@@ -370,15 +369,12 @@ package final class ServerContext: Sendable {
         failedHooks = RejectionLog(log)
         refusedSubjects = DeniedSubjectLog(log)
         loads = LoadFailures(log: logAt)
-        shares = QuotaLedger(limits: limits, events: events)
         router = makeRouter?(events, logAt)
-        directory = ActorDirectory(shares: shares, router: router)
         memory = MemoryBudget(limit: limits.bufferedBytes)
-        idempotencyCache = ServerIdempotencyCache(reactors: reactors, limits: limits, memory: memory)
-        principalMemory = PrincipalMemory(limit: limits.bufferedBytesPerPrincipal ?? limits.bufferedBytes / 4)
-        hosting = ClientActorHosts(
-            limits: limits, shares: shares,
-            quotas: ClientCallQuotas(limits, memory: memory, principalMemory: principalMemory), events: events)
+        quotas = QuotaLedger(limits: limits, memory: memory, events: events)
+        directory = ActorDirectory(quotas: quotas, router: router)
+        idempotencyCache = ServerIdempotencyCache(reactors: reactors, limits: limits, quotas: quotas)
+        hosting = ClientActorHosts(limits: limits, quotas: quotas, events: events)
     }
 
     /// The names of connections.

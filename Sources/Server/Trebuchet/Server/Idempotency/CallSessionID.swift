@@ -58,8 +58,10 @@ package final class CallSessionRegistry: Sendable {
     }
 
     /// Returns the local name of another server's connection, the same one while it is in use.
-    package func carry(_ text: String, onReactor index: Int) -> RemoteSessionAlias {
-        carried.carry(text) { next(onReactor: index) }
+    ///
+    /// - Parameter isVerified: whether the name arrives from its own server, and not from a client only.
+    package func carry(_ text: String, onReactor index: Int, isVerified: Bool) -> RemoteSessionAlias {
+        carried.carry(text, isVerified: isVerified) { next(onReactor: index) }
     }
 }
 

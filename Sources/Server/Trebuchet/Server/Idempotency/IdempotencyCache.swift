@@ -42,8 +42,10 @@ struct IdempotencyCache<Call> {
         var isOfServer = false
 
         fileprivate var author: PrincipalName? { principal.map { PrincipalName($0) } }
-        /// The quota scope of the caller.
+        /// The narrowest quota scope of the caller besides its connection.
         var scope: QuotaScope { author.map { .principal($0) } ?? host.map { .host($0.number) } ?? .server }
+        /// The quota scopes of the caller besides its connection.
+        var scopes: QuotaScopes { QuotaScopes(connection: nil, principal: principal, host: host) }
     }
 
     /// The result of a call that does not run.
@@ -53,6 +55,8 @@ struct IdempotencyCache<Call> {
         case waits(first: Call, dropped: Call?)
         case answered(Response)
         case refused(TrebuchetError)
+        /// A limit refuses to record it.
+        case exceeded(QuotaExceeded)
         /// Calls of its connection have expired, and it may be one of them: other records take precedence.
         case forgotten
     }
@@ -60,15 +64,21 @@ struct IdempotencyCache<Call> {
     /// The principal of a connection's calls, which another sign-in changes.
     private final class Author {
         let principal: PrincipalName?
-        let holding: IdempotencyReservation
+        /// The account in which its responses count besides the connection, which counts them itself.
+        let account: QuotaAccount
         let scope: QuotaScope
         let isServer: Bool
 
-        init(_ request: Request, _ shares: IdempotencyQuotas) {
+        init(_ request: Request, _ quotas: QuotaLedger) {
             principal = request.author
             scope = request.scope
             isServer = request.isOfServer
-            holding = IdempotencyReservation(shares, principal: request.principal, host: request.host)
+            account = quotas.account(for: request.scopes)
+        }
+
+        func release(bytes: Int) {
+            account.release(.recordedResponses)
+            account.release(.recordedResponseBytes, bytes)
         }
     }
 
@@ -86,11 +96,16 @@ struct IdempotencyCache<Call> {
         var forgotten: UInt64 = 0
         var hasForgotten = false
 
-        init(_ name: Name, _ request: Request, _ shares: IdempotencyQuotas) {
+        init(_ name: Name, _ request: Request, _ quotas: QuotaLedger) {
             self.name = name.connection
             carried = name.carried
-            author = Author(request, shares)
+            author = Author(request, quotas)
             isOpen = !request.isRepeat
+        }
+
+        func exceeded(_ resource: SharedResource, _ setting: String, _ limit: Int) -> QuotaExceeded {
+            QuotaExceeded(
+                resource: resource, scope: .connection(name.number), limit: QuotaLimit(limit, setting))
         }
     }
 
@@ -114,7 +129,7 @@ struct IdempotencyCache<Call> {
     private static var evictionBatch: Int { 16 }
 
     private let limits: Limits
-    private let shares: IdempotencyQuotas
+    private let quotas: QuotaLedger
     private var connections: [CallSessionID: ConnectionResponses] = [:]
     /// Connections up to this number may have been removed.
     private var forgottenNumber: UInt64 = 0
@@ -124,9 +139,9 @@ struct IdempotencyCache<Call> {
     private(set) var count = 0
     private(set) var bytes = 0
 
-    init(_ limits: Limits, _ shares: IdempotencyQuotas) {
+    init(_ limits: Limits, _ quotas: QuotaLedger) {
         self.limits = limits
-        self.shares = shares
+        self.quotas = quotas
     }
 
     var connectionCount: Int { connections.count }
@@ -136,9 +151,13 @@ struct IdempotencyCache<Call> {
     /// Records a call. Returns nil when it is to run; its response must be passed to `recordResponse`.
     mutating func recordCall(_ name: Name, _ request: Request, _ call: Call, at now: UInt64) -> Outcome? {
         if let outcome = join(name, request, call, at: now) { return outcome }
-        let connection = connections[name.connection] ?? ConnectionResponses(name, request, shares)
-        if connection.author.principal != request.author { connection.author = Author(request, shares) }
-        if let full = reserveResponse(for: connection) { return .refused(full) }
+        let connection = connections[name.connection] ?? ConnectionResponses(name, request, quotas)
+        if connection.author.principal != request.author { connection.author = Author(request, quotas) }
+        do throws(QuotaExceeded) {
+            try reserveResponse(for: connection)
+        } catch {
+            return .exceeded(error)
+        }
         connection.entries[name.number] = Entry(
             digest: request.digest, author: connection.author, state: .runs([call]))
         connections[name.connection] = connection
@@ -150,22 +169,29 @@ struct IdempotencyCache<Call> {
 
     private func most(of author: Author) -> ConnectionLimits { author.isServer ? limits.server : limits.client }
 
-    /// Reserves one response in all quotas; else returns the error that names the limit.
-    private func reserveResponse(for connection: ConnectionResponses) -> TrebuchetError? {
-        func full(_ what: String, _ limit: String) -> TrebuchetError {
-            TrebuchetError(
-                .rateLimited,
-                "the idempotency cache \(what) is full (ServerLimits.\(limit)); retry "
-                    + "later")
-        }
+    /// Reserves one response in all quotas.
+    private func reserveResponse(for connection: ConnectionResponses) throws(QuotaExceeded) {
         let most = most(of: connection.author)
-        if connection.entries.count >= most.answers {
-            return full("of this connection", "recordedResponsesPerConnection: \(most.answers)")
+        guard connection.entries.count < most.answers else {
+            throw connection.exceeded(.recordedResponses, "recordedResponsesPerConnection", most.answers)
         }
-        if connection.bytes + Self.entryBytes > most.answerBytes {
-            return full("of this connection", "recordedResponseBytesPerConnection: \(most.answerBytes)")
+        guard connection.bytes + Self.entryBytes <= most.answerBytes else {
+            throw connection.exceeded(
+                .recordedResponseBytes, "recordedResponseBytesPerConnection", most.answerBytes)
         }
-        return connection.author.holding.reserve(bytes: Self.entryBytes).map { full($0.whose, $0.setting) }
+        try connection.author.account.reserve(
+            .recordedResponses, with: .recordedResponseBytes, Self.entryBytes)
+    }
+
+    /// Reserves bytes for the response of a recorded call.
+    private func reserveBytes(
+        _ count: Int, of connection: ConnectionResponses, _ author: Author
+    ) throws(QuotaExceeded) {
+        let most = most(of: author).answerBytes
+        guard connection.bytes + count <= most else {
+            throw connection.exceeded(.recordedResponseBytes, "recordedResponseBytesPerConnection", most)
+        }
+        try author.account.reserve(.recordedResponseBytes, count)
     }
 
     /// Returns the outcome of a call that must not run; nil when it has never started.
@@ -207,13 +233,10 @@ struct IdempotencyCache<Call> {
         else { return [] }
         var stored = answer
         var size = Self.size(answer)
-        let most = most(of: entry.author).answerBytes
-        let full =
-            connection.bytes + size > most
-            ? IdempotencyReservation.Full("of this connection", "recordedResponseBytesPerConnection", most)
-            : entry.author.holding.reserveBytes(size)
-        if let full {
-            let text = "the call was executed, but its response was too large to record (ServerLimits.\(full.setting))"
+        do throws(QuotaExceeded) {
+            try reserveBytes(size, of: connection, entry.author)
+        } catch {
+            let text = "the call was executed, but its response was too large to record (\(error.setting))"
             stored = .failure(TrebuchetError(.unknownOutcome, text))
             size = 0
         }
@@ -231,9 +254,7 @@ struct IdempotencyCache<Call> {
             case .answered(.failure) = entry.state
         else { return }
         let more = max(0, Self.entryBytes + Self.size(answer) - entry.bytes)
-        guard connection.bytes + more <= most(of: entry.author).answerBytes,
-            more == 0 || entry.author.holding.reserveBytes(more) == nil
-        else { return }
+        guard (try? reserveBytes(more, of: connection, entry.author)) != nil else { return }
         connection.entries[name.number]?.state = .answered(answer)
         connection.entries[name.number]?.bytes += more
         connection.bytes += more
@@ -249,7 +270,7 @@ struct IdempotencyCache<Call> {
         connection.bytes -= entry.bytes
         count -= 1
         bytes -= entry.bytes
-        entry.author.holding.release(bytes: entry.bytes)
+        entry.author.release(bytes: entry.bytes)
         dropIfEmpty(connection)
         return calls
     }
@@ -305,7 +326,7 @@ struct IdempotencyCache<Call> {
             count -= 1
             bytes -= entry.bytes
             connection.bytes -= entry.bytes
-            entry.author.holding.release(bytes: entry.bytes)
+            entry.author.release(bytes: entry.bytes)
             // The order of responses differs from that of calls.
             connection.forgotten = max(connection.forgotten, number)
             connection.hasForgotten = true

@@ -9,6 +9,8 @@ package final class RemoteSessionAlias: Sendable {
     /// The name at its own server.
     package let session: String
     private let names: RemoteSessionAliasTable
+    /// Whether the name has arrived from its own node, and not from a client only.
+    fileprivate let isVerified = Atomic<Bool>(false)
 
     fileprivate init(_ name: CallSessionID, _ session: String, _ names: RemoteSessionAliasTable) {
         (self.name, self.session, self.names) = (name, session, names)
@@ -17,7 +19,9 @@ package final class RemoteSessionAlias: Sendable {
     deinit { names.drop(session) }
 
     /// Records that the entries of its calls have been removed; calls up to this number may have run.
-    func wasForgotten(upTo call: UInt64, of scope: QuotaScope) { names.removeAlias(session, upTo: call, of: scope) }
+    func wasForgotten(upTo call: UInt64, of scope: QuotaScope) {
+        names.recordForgotten(session, upTo: call, of: scope, isVerified: isVerified.load(ordering: .relaxed))
+    }
 }
 
 /// The names of connections of other servers, and of those whose entries have been removed.
@@ -28,7 +32,7 @@ final class RemoteSessionAliasTable: Sendable {
 
     private struct State {
         var entries: [ByteText: Entry] = [:]
-        var forgotten = EvictedSessionFilter()
+        var forgotten = ForgottenCallWatermarks()
     }
 
     private let state = Mutex(State())
@@ -40,25 +44,31 @@ final class RemoteSessionAliasTable: Sendable {
     func name(_ session: String) -> RemoteSessionAlias? { state.withLock { $0.entries[ByteText(session)]?.name } }
 
     /// Returns the name in use for a connection of another server, or creates one with the name that `new` returns.
-    func carry(_ session: String, as new: () -> CallSessionID) -> RemoteSessionAlias {
-        state.withLock { state in
+    ///
+    /// - Parameter isVerified: whether the name arrives from its own server.
+    func carry(_ session: String, isVerified: Bool, as new: () -> CallSessionID) -> RemoteSessionAlias {
+        let name = state.withLock { state in
             if let name = state.entries[ByteText(session)]?.name { return name }
             let name = RemoteSessionAlias(new(), session, self)
             state.entries[ByteText(session)] = Entry(name: name)
             return name
         }
+        if isVerified { name.isVerified.store(true, ordering: .relaxed) }
+        return name
     }
 
     /// Returns whether a call of another server's connection may have run here although its entry was removed.
     ///
     /// - Parameter scope: The quota scope of the caller.
     func mayHaveRun(_ call: UInt64, over session: QualifiedCallSessionID, of scope: QuotaScope) -> Bool {
-        state.withLock { $0.forgotten.contains(call, over: session, of: scope) }
+        state.withLock { $0.forgotten.mayHaveRun(call, over: session, of: scope) }
     }
 
-    fileprivate func removeAlias(_ session: String, upTo call: UInt64, of scope: QuotaScope) {
+    fileprivate func recordForgotten(
+        _ session: String, upTo call: UInt64, of scope: QuotaScope, isVerified: Bool
+    ) {
         guard let session = QualifiedCallSessionID(session) else { return }
-        state.withLock { $0.forgotten.insert(session, upTo: call, of: scope) }
+        state.withLock { $0.forgotten.insert(session, upTo: call, of: scope, isVerified: isVerified) }
     }
 
     fileprivate func drop(_ session: String) {

@@ -82,8 +82,9 @@ enum WebSocketConnections {
         var reservation: QuotaReservation?
         if let principal = caller?.principal {
             do throws(TrebuchetError) {
-                reservation = try shard.context.shares.reserve(
-                    .connections, for: QuotaScopes(connection: name.number, principal: principal.id, host: nil))
+                let quotas = shard.context.quotas
+                let scopes = QuotaScopes(connection: name.number, principal: principal.id, host: nil)
+                reservation = try quotas.reserve(.connections, in: quotas.account(for: scopes))
             } catch {
                 return .reject(HTTPResponse(status: 429, text: error.message))
             }

@@ -1,5 +1,50 @@
 internal import TrebuchetWire
 
+extension QuotaScope {
+    /// The kinds of scopes that differ in their limits.
+    enum Kind: Int, CaseIterable {
+        /// A connection or a client.
+        case own
+        case principal, host, network, server
+    }
+
+    var kind: Kind {
+        switch self {
+        case .connection, .client: .own
+        case .principal: .principal
+        case .host: .host
+        case .network: .network
+        case .server: .server
+        }
+    }
+}
+
+/// The limit of one scope for a resource, with the name of its setting.
+struct QuotaLimit: Sendable {
+    let value: Int
+    let setting: String
+
+    init(_ value: Int, _ setting: String) { (self.value, self.setting) = (value, setting) }
+}
+
+/// The limits of all kinds of scopes for one resource.
+struct ResourceQuotas {
+    let own: QuotaLimit
+    let principal: QuotaLimit
+    let host: QuotaLimit
+    let server: QuotaLimit
+
+    subscript(kind: QuotaScope.Kind) -> QuotaLimit {
+        switch kind {
+        case .own: own
+        case .principal: principal
+        case .host: host
+        case .network: QuotaLimit(NetworkQuota.limit(host.value), host.setting)
+        case .server: server
+        }
+    }
+}
+
 extension ServerLimits {
     /// Returns the limits that the server announces to clients.
     func terms(for connection: ConnectionLimits) -> AdvertisedLimits {
@@ -9,34 +54,64 @@ extension ServerLimits {
             clientActorsPerClient: clientActorsPerClient, clientAnswerSize: clientResponseSize)
     }
 
-    /// Returns how much of a resource a scope may use, and the name of that setting.
-    func share(of resource: SharedResource, _ scope: QuotaScope) -> (limit: Int, setting: String) {
-        if case .network = scope {
-            let (limit, setting) = share(of: resource, .host(0))
-            return (NetworkQuota.limit(limit), setting)
-        }
-        return switch (resource, scope) {
-        case (.connections, .server): (connections, "connections")
-        case (.connections, .connection), (.connections, .client): (1, "connections")
-        case (.connections, .principal): (connectionsPerPrincipal, "connectionsPerPrincipal")
-        case (.connections, .host), (.connections, .network): (connectionsPerHost, "connectionsPerHost")
-        case (.streams, .server): (streams, "streams")
-        case (.streams, .connection), (.streams, .client): (streamsPerConnection, "streamsPerConnection")
-        case (.streams, .principal): (streamsPerPrincipal, "streamsPerPrincipal")
-        case (.streams, .host), (.streams, .network): (streamsPerHost, "streamsPerHost")
-        case (.filters, .server): (filters, "filters")
-        case (.filters, .connection), (.filters, .client): (filtersPerConnection, "filtersPerConnection")
-        case (.filters, .principal): (filtersPerPrincipal, "filtersPerPrincipal")
-        case (.filters, .host), (.filters, .network): (filtersPerHost, "filtersPerHost")
-        case (.actorsOnDemand, .server): (activatedActors, "activatedActors")
-        case (.actorsOnDemand, .connection), (.actorsOnDemand, .client):
-            (activatedActorsPerConnection, "activatedActorsPerConnection")
-        case (.actorsOnDemand, .principal): (activatedActorsPerPrincipal, "activatedActorsPerPrincipal")
-        case (.actorsOnDemand, .host), (.actorsOnDemand, .network): (activatedActorsPerHost, "activatedActorsPerHost")
-        case (.clientActors, .server): (clientActors, "clientActors")
-        case (.clientActors, .connection), (.clientActors, .client): (clientActorsPerClient, "clientActorsPerClient")
-        case (.clientActors, .principal): (clientActorsPerPrincipal, "clientActorsPerPrincipal")
-        case (.clientActors, .host), (.clientActors, .network): (clientActorsPerHost, "clientActorsPerHost")
+    /// `bufferedBytesPerPrincipal` with its default.
+    var bufferedBytesOfPrincipal: Int { bufferedBytesPerPrincipal ?? bufferedBytes / 4 }
+
+    /// Returns the limits of a resource.
+    func quotas(of resource: SharedResource) -> ResourceQuotas {
+        switch resource {
+        case .connections:
+            ResourceQuotas(
+                own: QuotaLimit(1, "connections"),
+                principal: QuotaLimit(connectionsPerPrincipal, "connectionsPerPrincipal"),
+                host: QuotaLimit(connectionsPerHost, "connectionsPerHost"),
+                server: QuotaLimit(connections, "connections"))
+        case .streams:
+            ResourceQuotas(
+                own: QuotaLimit(streamsPerConnection, "streamsPerConnection"),
+                principal: QuotaLimit(streamsPerPrincipal, "streamsPerPrincipal"),
+                host: QuotaLimit(streamsPerHost, "streamsPerHost"), server: QuotaLimit(streams, "streams"))
+        case .filters:
+            ResourceQuotas(
+                own: QuotaLimit(filtersPerConnection, "filtersPerConnection"),
+                principal: QuotaLimit(filtersPerPrincipal, "filtersPerPrincipal"),
+                host: QuotaLimit(filtersPerHost, "filtersPerHost"), server: QuotaLimit(filters, "filters"))
+        case .actorsOnDemand:
+            ResourceQuotas(
+                own: QuotaLimit(activatedActorsPerConnection, "activatedActorsPerConnection"),
+                principal: QuotaLimit(activatedActorsPerPrincipal, "activatedActorsPerPrincipal"),
+                host: QuotaLimit(activatedActorsPerHost, "activatedActorsPerHost"),
+                server: QuotaLimit(activatedActors, "activatedActors"))
+        case .clientActors:
+            ResourceQuotas(
+                own: QuotaLimit(clientActorsPerClient, "clientActorsPerClient"),
+                principal: QuotaLimit(clientActorsPerPrincipal, "clientActorsPerPrincipal"),
+                host: QuotaLimit(clientActorsPerHost, "clientActorsPerHost"),
+                server: QuotaLimit(clientActors, "clientActors"))
+        case .clientCalls:
+            ResourceQuotas(
+                own: QuotaLimit(callsPerClient, "callsPerClient"),
+                principal: QuotaLimit(callsToClientsPerPrincipal, "callsToClientsPerPrincipal"),
+                host: QuotaLimit(callsToClientsPerHost, "callsToClientsPerHost"),
+                server: QuotaLimit(callsToClients, "callsToClients"))
+        case .clientCallBytes:
+            ResourceQuotas(
+                own: QuotaLimit(callBytesPerClient, "callBytesPerClient"),
+                principal: QuotaLimit(bufferedBytesOfPrincipal, "bufferedBytesPerPrincipal"),
+                host: QuotaLimit(bufferedBytesPerHost ?? bufferedBytes / 4, "bufferedBytesPerHost"),
+                server: QuotaLimit(bufferedBytes, "bufferedBytes"))
+        case .recordedResponses:
+            ResourceQuotas(
+                own: QuotaLimit(recordedResponsesPerConnection, "recordedResponsesPerConnection"),
+                principal: QuotaLimit(recordedResponsesPerPrincipal, "recordedResponsesPerPrincipal"),
+                host: QuotaLimit(recordedResponsesPerHost, "recordedResponsesPerHost"),
+                server: QuotaLimit(recordedResponses, "recordedResponses"))
+        case .recordedResponseBytes, .persistedResponseBytes:
+            ResourceQuotas(
+                own: QuotaLimit(recordedResponseBytesPerConnection, "recordedResponseBytesPerConnection"),
+                principal: QuotaLimit(recordedResponseBytesPerPrincipal, "recordedResponseBytesPerPrincipal"),
+                host: QuotaLimit(recordedResponseBytesPerHost, "recordedResponseBytesPerHost"),
+                server: QuotaLimit(recordedResponseBytes, "recordedResponseBytes"))
         }
     }
 }

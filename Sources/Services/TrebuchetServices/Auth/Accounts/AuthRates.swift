@@ -20,20 +20,22 @@ struct AuthRates<Host: QuotaHost> {
         case renewal
     }
 
-    private var connections: RateTable<UInt64>
+    private var connections: BucketTable<UInt64>
     private var attempts: HostRateTable<Host>
     private var guests: HostRateTable<Host>
     private var renewals: HostRateTable<Host>
     private var places: HostRateTable<Host>
-    private var addresses: RateTable<String>
+    private var addresses: BucketTable<String>
 
     init(_ limits: AuthLimits) {
-        connections = RateTable(limits.codesPerConnection, capacity: limits.rateEntries)
+        connections = BucketTable(
+            limits.codesPerConnection, capacity: limits.rateEntries, inheritsConsumption: true)
         attempts = HostRateTable(limits.attemptsPerHost, capacity: limits.rateEntries)
         guests = HostRateTable(limits.guestsPerHost, capacity: limits.rateEntries)
         renewals = HostRateTable(limits.renewalsPerHost, capacity: limits.rateEntries)
         places = HostRateTable(limits.codesPerAddress, capacity: limits.rateEntries)
-        addresses = RateTable(limits.codesPerAddressFromAllHosts, capacity: limits.rateEntries)
+        addresses = BucketTable(
+            limits.codesPerAddressFromAllHosts, capacity: limits.rateEntries, inheritsConsumption: true)
     }
 
     /// Takes one of each rate of an operation.
@@ -48,9 +50,10 @@ struct AuthRates<Host: QuotaHost> {
             switch operation {
             case .code(let address):
                 [
-                    attempts.wait(for: requester.host, at: now), connections.wait(for: requester.connection, at: now),
+                    attempts.wait(for: requester.host, at: now),
+                    connections.wait(for: requester.connection, atMilliseconds: now),
                     address.flatMap { places.wait(for: requester.host, $0, at: now) },
-                    address.flatMap { addresses.wait(for: $0, at: now) },
+                    address.flatMap { addresses.wait(for: $0, atMilliseconds: now) },
                 ]
             case .attempt: [attempts.wait(for: requester.host, at: now)]
             case .newGuest: [attempts.wait(for: requester.host, at: now), guests.wait(for: requester.host, at: now)]
@@ -65,10 +68,10 @@ struct AuthRates<Host: QuotaHost> {
         switch operation {
         case .code(let address):
             attempts.consume(requester.host, at: now)
-            connections.consume(requester.connection, at: now)
+            connections.take(requester.connection, atMilliseconds: now)
             guard let address else { return }
             places.consume(requester.host, address, at: now)
-            addresses.consume(address, at: now)
+            addresses.take(address, atMilliseconds: now)
         case .attempt: attempts.consume(requester.host, at: now)
         case .newGuest:
             attempts.consume(requester.host, at: now)

@@ -12,19 +12,14 @@ struct MailQueue<Host: QuotaHost> {
 
     /// The numbers of mails by scope.
     private struct Counts {
-        var networks: [Host: Int] = [:]
-        var hosts: [Host: Int] = [:]
-        var addresses: [String: Int] = [:]
+        var networks = UsageCounts<Host, Int>()
+        var hosts = UsageCounts<Host, Int>()
+        var addresses = UsageCounts<String, Int>()
 
         mutating func count(_ mail: Mail, _ change: Int) {
-            Self.add(change, to: &networks, mail.host.network)
-            Self.add(change, to: &hosts, mail.host)
-            Self.add(change, to: &addresses, mail.address)
-        }
-
-        private static func add<Scope>(_ change: Int, to counts: inout [Scope: Int], _ scope: Scope) {
-            let count = counts[scope, default: 0] + change
-            counts[scope] = count > 0 ? count : nil
+            networks.add(change, to: mail.host.network)
+            hosts.add(change, to: mail.host)
+            addresses.add(change, to: mail.address)
         }
     }
 
@@ -51,10 +46,10 @@ struct MailQueue<Host: QuotaHost> {
     /// - Parameter isCounted: false for a host without a quota.
     func check(_ host: Host, isCounted: Bool) throws(AuthError) {
         guard isCounted else { return }
-        let count = countsInFlight.hosts[host, default: 0] + countsWaiting.hosts[host, default: 0]
+        let count = countsInFlight.hosts[host] + countsWaiting.hosts[host]
         let network = host.network
-        let all = countsInFlight.networks[network, default: 0] + countsWaiting.networks[network, default: 0]
-        let most = network == host ? limitPerHost : limitPerHost * NetworkQuota.hosts
+        let all = countsInFlight.networks[network] + countsWaiting.networks[network]
+        let most = network == host ? limitPerHost : NetworkQuota.limit(limitPerHost)
         guard count < limitPerHost, all < most else { throw .limitReached("mailsInFlightPerHost") }
     }
 
@@ -98,8 +93,7 @@ struct MailQueue<Host: QuotaHost> {
     ) -> Bool {
         func rank(_ number: UInt64, _ mail: Mail) -> (Int, Int, Int, UInt64) {
             (
-                counts.networks[mail.host.network, default: 0], counts.hosts[mail.host, default: 0],
-                counts.addresses[mail.address, default: 0], number
+                counts.networks[mail.host.network], counts.hosts[mail.host], counts.addresses[mail.address], number
             )
         }
         return rank(one.key, one.value) < rank(other.key, other.value)

@@ -20,18 +20,17 @@ public final class CollectionHost: QueryHost, Sendable {
         var unloading = 0
         /// The networks that have loaded the collections, and the number for each.
         var networks: [String: ActivationOwner?] = [:]
-        var counts: [ActivationOwner?: Int] = [:]
+        var counts = UsageCounts<ActivationOwner?, Int>()
 
         mutating func addLoaded(_ name: String, by owner: ActivationOwner?) {
             removeLoaded(name)
             networks[name] = .some(owner.network)
-            counts[owner.network, default: 0] += 1
+            counts.add(1, to: owner.network)
         }
 
         mutating func removeLoaded(_ name: String) {
             idle.remove(name)
-            guard let network = networks.removeValue(forKey: name), let count = counts[network] else { return }
-            counts[network] = count > 1 ? count - 1 : nil
+            if let network = networks.removeValue(forKey: name) { counts.remove(1, from: network) }
         }
         /// True while a collection writes a snapshot.
         var isCopying = false
@@ -290,7 +289,7 @@ public final class CollectionHost: QueryHost, Sendable {
         return contents.withLock { contents in
             let wasIdle = excluded.map { contents.idle.remove($0) != nil } ?? false
             defer { if wasIdle, let excluded { contents.idle.insert((), for: excluded, of: owner) } }
-            let count = hasShare ? 0 : contents.counts[owner.network] ?? 0
+            let count = hasShare ? 0 : contents.counts[owner.network]
             while let name = contents.idle.victim(for: owner, having: count, isOwn: isOwn) {
                 contents.idle.remove(name)
                 guard let collection = collections[name] else { continue }

@@ -6,46 +6,38 @@ internal import Trebuchet
 /// A scope may use its fraction of the limit, by default a sixteenth, and more while at least as much stays free. So a single
 /// scope can use a half, the next one half of the rest. Few scopes have much space, and later ones still find some.
 struct DocumentQuotas: Sendable {
-    struct Usage: Sendable, Equatable {
+    struct Usage: Sendable, AdditiveArithmetic {
         var documents = 0
         /// Bytes of JSON.
         var bytes = 0
 
+        static let zero = Self()
+
         static func + (one: Self, other: Self) -> Self {
             Self(documents: one.documents + other.documents, bytes: one.bytes + other.bytes)
+        }
+
+        static func - (one: Self, other: Self) -> Self {
+            Self(documents: one.documents - other.documents, bytes: one.bytes - other.bytes)
         }
     }
 
     private(set) var all = Usage()
-    private var principals: [ByteText: Usage] = [:]
-    private var hosts: [UInt32: Usage] = [:]
+    private var scopes = UsageCounts<MutationScope, Usage>()
 
     /// The number of principals and hosts with documents.
-    var scopeCount: Int { principals.count + hosts.count }
+    var scopeCount: Int { scopes.count }
 
     /// Counts the replacement of a document, for the creator.
     mutating func replace(_ before: Document?, with after: Document?) {
-        if let before { count(before, -1) }
-        if let after { count(after, 1) }
+        if let before { count(before, Usage(documents: -1, bytes: -before.encodedByteCount)) }
+        if let after { count(after, Usage(documents: 1, bytes: after.encodedByteCount)) }
     }
 
-    private mutating func count(_ document: Document, _ sign: Int) {
-        let bytes = sign * document.encodedByteCount
-        Self.addUsage(sign, bytes, to: &all)
-        if let creator = document.creator { Self.addUsage(sign, bytes, to: &principals, at: ByteText(creator)) }
-        if let origin = document.origin { Self.addUsage(sign, bytes, to: &hosts, at: origin) }
-    }
-
-    private static func addUsage<QuotaScope>(
-        _ documents: Int, _ bytes: Int, to usages: inout [QuotaScope: Usage], at scope: QuotaScope
-    ) {
-        addUsage(documents, bytes, to: &usages[scope, default: Usage()])
-        if usages[scope] == Usage() { usages[scope] = nil }
-    }
-
-    private static func addUsage(_ documents: Int, _ bytes: Int, to usage: inout Usage) {
-        usage.documents += documents
-        usage.bytes += bytes
+    private mutating func count(_ document: Document, _ change: Usage) {
+        all += change
+        if let creator = document.creator { scopes.add(change, to: .principal(ByteText(creator))) }
+        if let origin = document.origin { scopes.add(change, to: .host(origin)) }
     }
 
     /// Throws when there is no room for the replacement of a document.
@@ -63,18 +55,16 @@ struct DocumentQuotas: Sendable {
         guard bytes <= 0 || all.bytes + bytes <= limits.collectionBytes else {
             throw .collectionTooLarge(limit: limits.collectionBytes)
         }
-        let scopes = [
+        let quotas = [
             (
-                after.creator.map { Self.usage(of: ByteText($0), in: principals, others.principals) },
-                limits.principalQuotaDivisor, "principalQuotaDivisor"
+                after.creator.map { MutationScope.principal(ByteText($0)) }, limits.principalQuotaDivisor,
+                "principalQuotaDivisor"
             ),
-            (
-                after.origin.map { Self.usage(of: $0, in: hosts, others.hosts) }, limits.hostQuotaDivisor,
-                "hostQuotaDivisor"
-            ),
+            (after.origin.map { MutationScope.host($0) }, limits.hostQuotaDivisor, "hostQuotaDivisor"),
         ]
-        for (usage, part, setting) in scopes {
-            guard let usage else { continue }
+        for (scope, part, setting) in quotas {
+            guard let scope else { continue }
+            let usage = scopes[scope] + others.scopes[scope]
             let most = Self.most(
                 limits.documentsPerCollection, part, free: limits.documentsPerCollection - all.documents - documents)
             guard documents == 0 || usage.documents + documents <= most else {
@@ -85,13 +75,6 @@ struct DocumentQuotas: Sendable {
                 throw .shareUsedUp(of: "bytes", limit: mostBytes, setting: setting)
             }
         }
-    }
-
-    private static func usage<QuotaScope>(
-        of scope: QuotaScope, in usages: [QuotaScope: Usage], _ others: [QuotaScope: Usage]
-    ) -> Usage {
-        let usage = usages[scope] ?? Usage()
-        return others.isEmpty ? usage : usage + (others[scope] ?? Usage())
     }
 
     /// At least one; otherwise a small limit would leave no quota at all.

@@ -8,32 +8,27 @@ internal import Trebuchet
 struct QueryQuotas {
     /// The holders whose quotas count a query, each with the number of its readers.
     struct Reservations {
-        private var principals: [ByteText: Int] = [:]
-        private var hosts: [CallerHost: Int] = [:]
+        private var principals = UsageCounts<ByteText, Int>()
+        private var hosts = UsageCounts<CallerHost, Int>()
 
         /// Returns the part of a holder that does not count the query yet.
         func missing(_ holder: QuotaHolder) -> QuotaHolder {
             var missing = holder
-            if let principal = holder.principal, principals[principal] != nil { missing.principal = nil }
-            if let host = holder.host, hosts[host] != nil { missing.host = nil }
+            if let principal = holder.principal, principals[principal] > 0 { missing.principal = nil }
+            if let host = holder.host, hosts[host] > 0 { missing.host = nil }
             return missing
         }
 
         mutating func insert(_ holder: QuotaHolder) {
-            if let principal = holder.principal { principals[principal, default: 0] += 1 }
-            if let host = holder.host { hosts[host, default: 0] += 1 }
+            if let principal = holder.principal { principals.add(1, to: principal) }
+            if let host = holder.host { hosts.add(1, to: host) }
         }
 
         /// Removes a reader; returns the part of its holder that no longer counts the query.
         mutating func remove(_ holder: QuotaHolder) -> QuotaHolder {
-            if let principal = holder.principal { Self.decrement(&principals, principal) }
-            if let host = holder.host { Self.decrement(&hosts, host) }
+            if let principal = holder.principal { principals.remove(1, from: principal) }
+            if let host = holder.host { hosts.remove(1, from: host) }
             return missing(holder)
-        }
-
-        private static func decrement<QuotaScope>(_ counts: inout [QuotaScope: Int], _ scope: QuotaScope) {
-            guard let count = counts[scope] else { return }
-            counts[scope] = count > 1 ? count - 1 : nil
         }
     }
 
