@@ -10,8 +10,6 @@ package class ActorType: @unchecked Sendable {
     package enum Target {
         case method(Unmanaged<ActorMethod>)
         case stream(String)
-        /// A method without an entry in the dispatch table: one in an extension, or of an actor without `@Trebuchet`.
-        case program(ProgramMethods.Method)
         case unknown(String)
 
         /// The name for `authorize` and rate limits.
@@ -19,7 +17,6 @@ package class ActorType: @unchecked Sendable {
             switch self {
             case .method(let method): method._withUnsafeGuaranteedRef { $0.name }
             case .stream(let name), .unknown(let name): name
-            case .program(let method): method.name
             }
         }
     }
@@ -28,18 +25,20 @@ package class ActorType: @unchecked Sendable {
     package final let name: String
     private final let methods: [ActorMethod]
     private final let methodsByName: ByteKeyTable<Unmanaged<ActorMethod>>
+    private final let mangledNames: MangledNames
     final let streamNames: [String]
     /// Indicates whether actors of the type read their observers.
     package final let isGated: Bool
 
-    init(_ type: any DistributedActor.Type, methods: [ActorMethod], streamNames: [String]) {
+    init(_ type: any TrebuchetActor.Type, methods: [ActorMethod], streamNames: [String]) {
         name = Self.name(of: type)
         self.methods = methods
         var table = ByteKeyTable<Unmanaged<ActorMethod>>()
         for method in methods { table[method.name] = .passUnretained(method) }
         methodsByName = table
+        mangledNames = MangledNames(of: type, methods: methods.map(\.name))
         self.streamNames = streamNames
-        isGated = (type as? any TrebuchetActor.Type)?._inspectsObservers ?? false
+        isGated = type._inspectsObservers
     }
 
     static func name(of type: any DistributedActor.Type) -> String {
@@ -52,15 +51,15 @@ package class ActorType: @unchecked Sendable {
 
     /// Returns the target for an identifier that is not the plain name of a method.
     package final func target(_ identifier: String) -> Target {
-        if let method = ProgramMethods.find(identifier) {
-            if let own = methodsByName[method.name] { return .method(own) }
-            // The runtime would call the method of any type with any actor and treat the actor as one of that type.
-            return method.declaringType == name ? .program(method) : .unknown(method.name)
-        }
         if let stream = streamNames.first(where: { $0.utf8.elementsEqual(identifier.utf8) }) { return .stream(stream) }
         // The bytes of the name may have been escaped.
         if let method = methodsByName[identifier] { return .method(method) }
         return .unknown(identifier)
+    }
+
+    /// Returns the name of a method by the mangled name that clients of protocol versions 1 and 2 call it by; nil for others.
+    package final func methodName(mangled: String, arguments count: Int) -> String? {
+        mangledNames.method(mangled, arguments: count)
     }
 
     /// Takes calls of the methods with these names off the fast path.
@@ -167,19 +166,8 @@ package enum ActorTypes {
         }
     }
 
-    /// Returns the entry of an actor type, with or without `@Trebuchet`.
-    package static func any(_ type: any DistributedActor.Type) -> ActorType {
-        if let typed = type as? any TrebuchetActor.Type { return ofTyped(typed) }
-        let key = ObjectIdentifier(type)
-        return known.withLock { known in
-            if let found = known.types[key] { return found }
-            let created = ActorType(type, methods: [], streamNames: [])
-            known.insert(created, key)
-            return created
-        }
-    }
-
-    private static func ofTyped<A: TrebuchetActor>(_ type: A.Type) -> ActorType { of(type) }
+    /// Returns the entry of an actor type.
+    package static func entry<A: TrebuchetActor>(of type: A.Type) -> ActorType { of(type) }
 
     /// Takes calls of the methods with these names off the fast path, in all types. Servers with rates for methods call it before
     /// they have connections, so that their other methods stay on it.

@@ -66,25 +66,6 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         return trackedOperation(actor) { _ in try body() }
     }
 
-    override func operation(
-        _ method: ProgramMethods.Method, _ decoder: CallInvocationDecoder, in system: TrebuchetActorSystem
-    ) throws -> CallOperation {
-        let actor = try present()
-        // The start of the method cannot be observed from here, so later calls are queued behind it until it has ended.
-        return { _ in
-            let outcome: CallOutcome
-            do {
-                outcome = .success(try await system.execute(method, on: actor, decoder))
-            } catch {
-                outcome = .failure(error)
-            }
-            await actor.whenLocal { actor in
-                if self.home != nil { self.actorInstance.didBegin() } else { self.table.publishMarked(actor) }
-            }
-            return try outcome.get()
-        }
-    }
-
     override func checkIdle(discarding: Bool, _ body: @escaping @Sendable (Bool) -> Void) {
         guard let actor = strongActor ?? referred else { return body(true) }
         let (table, isPersisted) = (table, persisted != nil)

@@ -235,7 +235,7 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     func copyIfSnapshotDue(_ log: PersistedLog, of states: PersistedStates) {
         guard !isCopying, !isAbandoned, let (copy, slices) = log.copyIfSnapshotDue() else { return }
         isCopying = true
-        let (coder, reactor, stateSize) = (states.home.newCoder(writing: .milliseconds), reactor, stateSize)
+        let (coder, reactor, stateSize) = (states.home.makeCoder(), reactor, stateSize)
         Task.detached(priority: .utility) {
             let bytes = try? copy(coder)
             reactor.execute {

@@ -95,9 +95,7 @@ final class InboundClientCalls {
                         + method.generics.counted("generic substitution")
                 )
             }
-            operation = try states.operation(record, method, message, .milliseconds)
-        case .program(let method):
-            operation = try record.operation(method, states.decoder(message, .milliseconds), in: system)
+            operation = try states.operation(record, method, message)
         case .stream: throw notForClients("streams", message)
         case .unknown(let method):
             throw TrebuchetError(

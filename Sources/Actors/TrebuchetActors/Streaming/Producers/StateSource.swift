@@ -187,12 +187,11 @@ final class StateSource: StreamProducer, @unchecked Sendable {
     override var filterCount: Int { filters.current.count }
 
     override func filtered(
-        _ filter: StreamFilter, _ dates: DateEncoding = .milliseconds, clock: any EventLoop,
-        terms: FilterQuota = FilterQuota()
+        _ filter: StreamFilter, clock: any EventLoop, terms: FilterQuota = FilterQuota()
     ) throws -> FilteredSource {
-        if let found = filters.current.first(where: { $0.filter == filter && $0.dates == dates }) { return found }
-        let created = FilteredSource(filter, dates, of: self, clock: clock, scopes: terms.scopes)
-        if !created.acceptsEverything, let refusal = filters.refusal(on: terms) { throw refusal }
+        if let found = filters.current.first(where: { $0.filter == filter }) { return found }
+        let created = FilteredSource(filter, of: self, clock: clock, scopes: terms.scopes)
+        if !filter.acceptsEverything, let refusal = filters.refusal(on: terms) { throw refusal }
         // Added immediately, so that other subscribers find it before it is used.
         filters.addFilter(created, byteLimit: terms.byteLimit)
         return created

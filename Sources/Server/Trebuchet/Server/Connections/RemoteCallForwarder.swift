@@ -73,7 +73,7 @@ final class RemoteCallForwarder {
         let stream = ForwardedStream(
             callID: callID, actor: requested.actor.text, target: requested.target, filter: filter,
             epoch: message.text(envelope.pointee.epoch), sequence: envelope.pointee.lastSequence ?? 0,
-            mayShare: connection.mayShareStreams, reservation: reservation)
+            mayShare: true, reservation: reservation)
         forward(message, callID, requested, stream, isRepeatable: true)
     }
 
@@ -231,8 +231,7 @@ final class RemoteCallForwarder {
     private func client() -> ForwardedClient {
         ForwardedClient(
             session: shard.idempotencyCache.names.text(connection.name), streams: "\(channelCount).",
-            caller: connection.caller?.connection, largestMessage: Int(connection.largestMessage),
-            wholeSeconds: connection.dates == .wholeSeconds)
+            caller: connection.caller?.connection, largestMessage: Int(connection.largestMessage))
     }
 
     /// Removes a channel. Returns whether it was in use.

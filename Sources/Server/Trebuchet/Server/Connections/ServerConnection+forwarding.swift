@@ -29,14 +29,14 @@ extension ServerConnection {
             let resumed = message.kind == .streamResume ? ownName(in: message) : nil
             if let resumed { endStream(resumed) }
             stream = RequestedStream(actor: ActorName(message.actorName), target: name, resumed: resumed)
-        case .program, .unknown: isRepeatable = false
+        case .unknown: isRepeatable = false
         }
         if stream == nil { shard.counts.count(.callsForwarded) }
         guard let stream else { return relays.forward(message, isRepeatable: isRepeatable) }
         do {
             // The owner counts it too, but only for this node.
             let filter = try filter(in: message)
-            let reservation = try reserveStream(filtered: !message.envelope.pointee.filter.isAbsent)
+            let reservation = try reserveStream(filtered: filter?.acceptsEverything == false)
             relays.forward(message, starting: stream, filter, reservation)
         } catch {
             fail(message, error)
@@ -184,7 +184,7 @@ extension ServerConnection {
         forwarder.resume(
             ForwardedStream(
                 request.clusteredStream, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence,
-                mayShare: mayShareStreams, request.reservation))
+                mayShare: true, request.reservation))
         return true
     }
 
@@ -199,7 +199,7 @@ extension ServerConnection {
             forwarder.scheduleResume(
                 ForwardedStream(
                     request.clusteredStream, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence,
-                    mayShare: mayShareStreams, request.reservation))
+                    mayShare: true, request.reservation))
             return true
         }
         guard request.seen != nil else { return false }
@@ -259,7 +259,7 @@ extension ServerConnection {
         guard let nodes = shard.context.nodes else { return }
         let stream = ForwardedStream(
             clustered, streamID: streamID, epoch: subscription.broadcaster.producer.epoch, sequence: subscription.sent,
-            mayShare: mayShareStreams, reserveMovedStream(filtered: subscription.isFiltered))
+            mayShare: true, reserveMovedStream(filtered: subscription.isFiltered))
         removeCall(subscription)
         let relays = forwarder ?? RemoteCallForwarder(self, nodes)
         self.forwarder = relays

@@ -10,7 +10,7 @@ extension ServerConnection {
 
     /// Returns whether the client's node may serve the requested stream.
     func isShareable(_ message: borrowing Message) -> Bool {
-        upstream != nil && dates == .milliseconds && ownName(in: message) == nil
+        upstream != nil && ownName(in: message) == nil
             && ForwardedCallID(message.callID)?.mayShare == true && message.envelope.pointee.filter.isAbsent
     }
 
@@ -19,9 +19,6 @@ extension ServerConnection {
     func isShared(_ record: ActorRecord) -> Bool { record.isClustered && record.home != nil && !record.type.isGated }
 
     // MARK: At the client's node
-
-    /// Older clients receive dates in another form.
-    var mayShareStreams: Bool { dates == .milliseconds }
 
     /// Starts a shared stream that the owner permits the client to observe.
     ///

@@ -14,11 +14,11 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// The transport of its messages; one without effect after the connection is closed. It is read and written in one step, so
     /// access needs no check.
     @exclusivity(unchecked) private(set) var link: any MessageLink
-    /// The encoding of dates in sent messages.
-    let dates: DateEncoding
     private(set) var isOpen = true
     private var drainState = DrainState.none
     private var hasBlockedStreams = false
+    /// Indicates whether a stream of whole values was requested, which is made like one with a filter.
+    var hasWholeStreams = false
     private var wasIntroduced = false
     /// Indicates whether responses of its calls are recorded.
     var recordsResponses = false
@@ -102,7 +102,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     init(
         _ link: any MessageLink, name: CallSessionID, shard: ServerShard, caller: Caller? = nil,
         reservation: QuotaReservation? = nil,
-        largestMessage: Int = .max, dates: DateEncoding = .milliseconds, upstream: ForwardingOrigin? = nil
+        largestMessage: Int = .max, upstream: ForwardingOrigin? = nil
     ) {
         self.upstream = upstream
         self.name = name
@@ -110,7 +110,6 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         self.caller = caller
         isServer = caller?.isServer == true
         self.link = link
-        self.dates = dates
         self.shard = shard
         isGuarded = shard.isGuarded
         memoryReservation = caller?.principal.map {

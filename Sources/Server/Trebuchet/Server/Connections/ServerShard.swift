@@ -23,9 +23,8 @@ final class ServerShard: @unchecked Sendable {
     /// The number of its reactor.
     let index: Int
     unowned let system: TrebuchetActorSystem
-    /// The coders of `states`. Each call uses one, read in one step, so access to it needs no check.
-    @exclusivity(unchecked) private var coder: ValueCoder
-    @exclusivity(unchecked) private var wholeSecondsCoder: ValueCoder
+    /// The coder of `states`. Each call uses it, read in one step, so access to it needs no check.
+    @exclusivity(unchecked) private(set) var coder: ValueCoder
     /// The storage for scanned messages. Taken and given back in one step each, so access to it needs no check.
     @exclusivity(unchecked) var scans = EnvelopeScratchStack()
     /// The memory that `reply` keeps for the next result after a large one.
@@ -101,7 +100,6 @@ final class ServerShard: @unchecked Sendable {
         isGuarded = context.limits.hasRatesOfCallers
         self.system = system
         coder = states.coder
-        wholeSecondsCoder = states.wholeSecondsCoder
         reply.initialize(to: ByteBuffer())
     }
 
@@ -120,14 +118,6 @@ final class ServerShard: @unchecked Sendable {
     /// Indicates whether any actors of this reactor are persisted.
     var persistsStates: Bool { context.locals.persistsStates(on: states) }
     var writers: [StateWriter] { context.locals.writers(on: states) }
-
-    @inline(__always)
-    func coder(writing dates: DateEncoding) -> ValueCoder {
-        switch dates {
-        case .milliseconds: coder
-        case .wholeSeconds: wholeSecondsCoder
-        }
-    }
 
     /// Returns the shard of the same server on another reactor.
     func sibling(on states: SystemShard) -> ServerShard? { siblings.first { $0.states === states } }
@@ -163,7 +153,6 @@ final class ServerShard: @unchecked Sendable {
         idleWatch = IdleActorTracker()
         spareBatches = []
         coder = ValueCoder()
-        wholeSecondsCoder = ValueCoder()
         states.releaseCoders()
     }
 

@@ -52,7 +52,6 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
         shard.connections[name.number]?.linkDidClose()
         let connection = ServerConnection(
             self, name: name, shard: shard, caller: client.caller, largestMessage: client.largestMessage,
-            dates: client.wholeSeconds ? .wholeSeconds : .milliseconds,
             upstream: ForwardingOrigin(carried: carried, streams: client.streams) { [weak self] in
                 self?.sendInOrder($0, $1)
             }

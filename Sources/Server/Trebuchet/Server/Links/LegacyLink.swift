@@ -9,8 +9,7 @@ internal import WebSockets
     internal import Foundation
 #endif
 
-/// Translates between a connection and a client of protocol version 1 or 2. The connection uses version 3, except that dates
-/// are written in whole seconds.
+/// Translates between a connection, which uses version 3, and a client of protocol version 1 or 2.
 ///
 /// `@unchecked Sendable`: everything runs on the connection's reactor.
 final class LegacyLink: MessageLink, @unchecked Sendable {
@@ -26,7 +25,9 @@ final class LegacyLink: MessageLink, @unchecked Sendable {
     func receive(_ message: UnsafeRawBufferPointer, for connection: ServerConnection) {
         var translated = ByteBuffer(capacity: message.count)
         do throws(EnvelopeError) {
-            try translator.incoming(message, into: &translated)
+            try translator.incoming(message, into: &translated) { actor, mangled, count in
+                connection.shard.directory.type(of: ActorName(actor))?.methodName(mangled: mangled, arguments: count)
+            }
         } catch {
             return connection.refuse(error)
         }
