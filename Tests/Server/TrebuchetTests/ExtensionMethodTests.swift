@@ -26,7 +26,9 @@ extension Calculator {
 
     @Test(
         "version 3 has no mangled names",
-        arguments: ["$s14TrebuchetTests10CalculatorC6tripleyS2iYaKFTE", "$s14TrebuchetTests10CalculatorC4sameyS2iYaKFTE"])
+        arguments: [
+            "$s14TrebuchetTests10CalculatorC6tripleyS2iYaKFTE", "$s14TrebuchetTests10CalculatorC4sameyS2iYaKFTE",
+        ])
     func mangledName(target: String) async throws {
         try await withTestServer { server in
             await server.expose(Calculator(actorSystem: server.actorSystem), as: "calculator")

@@ -66,17 +66,25 @@ private func callAll(_ actor: MangledTests.Trebuchet.MangledTests_todoList) asyn
     @Test("methods are found by the names that the compiler gives them")
     func compilersNames() async throws {
         typealias Actor = MangledTests.Trebuchet.MangledTests_todoList
-        let calls = try await calls(of: Actor.self) { Actor(actorSystem: $0) } _: { try await callAll($0) }
+        let calls = try await calls(of: Actor.self) {
+            Actor(actorSystem: $0)
+        } _: {
+            try await callAll($0)
+        }
         #expect(calls.count == 14)
         for (mangled, name) in calls {
-            #expect(ActorTypes.entry(of: Actor.self).methodName(mangled: mangled, arguments: count(name)) == name, "\(mangled)")
+            #expect(
+                ActorTypes.entry(of: Actor.self).methodName(mangled: mangled, arguments: count(name)) == name,
+                "\(mangled)")
             #expect(ActorTypes.entry(of: Calculator.self).methodName(mangled: mangled, arguments: count(name)) == nil)
         }
     }
 
     @Test("methods of a generic actor are found")
     func generic() async throws {
-        let calls = try await calls(of: Box<Int>.self) { Box<Int>(actorSystem: $0) } _: { box in
+        let calls = try await calls(of: Box<Int>.self) {
+            Box<Int>(actorSystem: $0)
+        } _: { box in
             _ = try await box.put(1)
         }
         #expect(calls.count == 1)
@@ -88,7 +96,8 @@ private func callAll(_ actor: MangledTests.Trebuchet.MangledTests_todoList) asyn
     @Test(
         "other texts name no method",
         arguments: [
-            "", "$s", "FTE", "$sFTE", "add()", "$s14TrebuchetTests10CalculatorC4same", "$s14TrebuchetTests10CalculatorC",
+            "", "$s", "FTE", "$sFTE", "add()", "$s14TrebuchetTests10CalculatorC4same",
+            "$s14TrebuchetTests10CalculatorC",
             "$s14TrebuchetTests10CalculatorC4sameyS2iYaKFTX", "$s14TrebuchetTests10CalculatorC7nothingySiYaKFTE",
             "$s14TrebuchetTests10CalculatorC5otheryS2iYaKFTE", "$s14TrebuchetTests4BankC4sameyS2iYaKFTE",
             "$s14TrebuchetTests10CalculatorC4sameyyYaKFTE",

@@ -30,7 +30,8 @@ package final class RemoteMethods: Sendable {
             throw TrebuchetError(
                 .methodNotFound,
                 "'\(type).\(readable)' can be called only where the actor lives: "
-                    + (table == nil ? "mark the actor @Trebuchet" : "move the method from the extension into the actor"))
+                    + (table == nil ? "mark the actor @Trebuchet" : "move the method from the extension into the actor")
+            )
         }
         let method = RemoteMethod(
             name: readable, isIdempotent: entry?.isIdempotent ?? false, generics: entry?.generics)

@@ -17,17 +17,14 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         strongActor = holding ? actor : nil
         referred = holding ? nil : actor
         super.init(
-            name: name, type: ActorTypes.of(A.self), home: home, actorInstance: instance,
+            name: name, type: ActorTypes.entry(of: A.self), home: home, actorInstance: instance,
             exposed: holding ? actor : nil,
             persisted: persisted)
     }
 
     override var actor: (any DistributedActor)? { strongActor ?? referred }
 
-    private var table: _DispatchTable<A> {
-        // `init` has set `type` to an object of exactly this type.
-        unsafeDowncast(type, to: TypedActorType<A>.self).table
-    }
+    private var table: _DispatchTable<A> { type.dispatchTable(of: A.self) }
 
     func present() throws -> A {
         guard let actor = strongActor ?? referred else { throw notFoundError }

@@ -33,7 +33,11 @@ struct MangledNames: Sendable {
                 prefix.append(operator: UInt8(ascii: "y"))
             } else {
                 for label in labels {
-                    if label == "_" { prefix.append(operator: UInt8(ascii: "_")) } else if !prefix.append(label) { return nil }
+                    if label == "_" {
+                        prefix.append(operator: UInt8(ascii: "_"))
+                    } else if !prefix.append(label) {
+                        return nil
+                    }
                 }
             }
             return Method(name: name, start: prefix.text, hasNoLabels: hasNoLabels, count: labels.count)
@@ -48,8 +52,10 @@ struct MangledNames: Sendable {
         return mangled.withUTF8 { text in
             guard text.suffix(3).elementsEqual("FTE".utf8) else { return nil }
             // `add` is the start of `add(to:)` too.
-            return methods.filter { $0.count == count && Self.matches($0, text) }.max { $0.start.count < $1.start.count }?
-                .name
+            return methods.filter { $0.count == count && Self.matches($0, text) }.max {
+                $0.start.count < $1.start.count
+            }?
+            .name
         }
     }
 

@@ -78,7 +78,8 @@ package struct LegacyTranslator {
         if isStream { recordCall(target, actor, Array(scanned.callID.bytes(in: message))) }
         buffer.append(#"{"type":"invocation","payload":{"callID":"# as StaticString)
         quote(scanned.callID, of: message, &buffer)
-        writeAddress(in: message, method: isMangled ? methodNames(actor, target, scanned.arguments.count) : nil, &buffer)
+        writeAddress(
+            in: message, method: isMangled ? methodNames(actor, target, scanned.arguments.count) : nil, &buffer)
         buffer.append(#","arguments":["# as StaticString)
         for (index, range) in scanned.arguments.enumerated() {
             if index > 0 { buffer.append(0x2C) }

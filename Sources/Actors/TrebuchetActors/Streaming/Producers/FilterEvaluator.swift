@@ -14,10 +14,8 @@ final class FilterEvaluator {
         case value(StateCopy)
     }
 
-    /// The evaluation of one version.
-    ///
-    /// `@unchecked Sendable`: constants. The filters are queried under their locks, and the coder has no other user.
-    final class Job: @unchecked Sendable {
+    /// The evaluation of one version. The coder has no other user.
+    final class Job: Sendable {
         let sequence: UInt64
         /// Whether the version may be shown, so that all filters receive it. Otherwise it is for subscribers that wait for a write.
         let isShown: Bool

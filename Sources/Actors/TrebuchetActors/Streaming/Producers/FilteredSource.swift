@@ -50,7 +50,8 @@ package final class FilteredSource: StreamProducer, @unchecked Sendable {
         state = Mutex(State(evaluation: FilterEvaluation(filter)))
         // A filter conflates even a state without conflation.
         super.init(
-            .filter, home: base.home, buffer: filter.acceptsEverything ? base.buffer : nil, position: 0, entry: base.entry,
+            .filter, home: base.home, buffer: filter.acceptsEverything ? base.buffer : nil, position: 0,
+            entry: base.entry,
             origin: base)
     }
 

@@ -1,7 +1,5 @@
-/// The calls of one reactor that wait for the activation of one name, in their order of arrival.
-///
-/// `@unchecked Sendable`: isolated to its reactor.
-final class ActivationQueue: @unchecked Sendable {
+/// The calls of one reactor that wait for the activation of one name, in their order of arrival. Only on that reactor.
+final class ActivationQueue {
     /// The quota scopes of the first caller, in which the activation counts.
     let scopes: QuotaScopes
     fileprivate var waiters: [ActivationWaiter] = []

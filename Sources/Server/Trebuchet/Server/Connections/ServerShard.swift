@@ -2,6 +2,7 @@ internal import Platform
 internal import Bytes
 internal import Networking
 internal import Synchronization
+internal import Transports
 internal import TrebuchetActors
 internal import TrebuchetWire
 
@@ -246,7 +247,8 @@ final class ServerShard: @unchecked Sendable {
     private func resume(_ queue: ActivationQueue, _ name: ActorName, _ outcome: Result<ActorRecord, any Error>) {
         if queue.resume(atMost: Self.resumedAtOnce, outcome) {
             guard case .success(let record) = outcome, record.actorInstance.isDeactivated else {
-                return reactor.execute { self.resume(queue, name, outcome) }
+                let queue = LoopBound(queue, on: reactor)
+                return reactor.execute { self.resume(queue.value, name, outcome) }
             }
             // Earlier calls have ended the actor; the others wait for the next one with its name.
             do throws(TrebuchetError) {

@@ -10,9 +10,8 @@ internal import WebSockets
 #endif
 
 /// Translates between a connection, which uses version 3, and a client of protocol version 1 or 2.
-///
-/// `@unchecked Sendable`: everything runs on the connection's reactor.
-final class LegacyLink: MessageLink, @unchecked Sendable {
+/// Only on the connection's reactor.
+final class LegacyLink: MessageLink {
     /// Existing clients close the connection on a frame over 16 KiB.
     static let fragmentBytes = 8 << 10
 
