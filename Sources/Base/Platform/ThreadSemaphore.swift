@@ -7,9 +7,7 @@
 
 /// A counting semaphore that blocks a thread until another signals. Never for a reactor's thread or a thread of the concurrency
 /// pool.
-///
-/// `@unchecked Sendable`: a system semaphore at a fixed address is designed for use from several threads.
-package final class ThreadSemaphore: @unchecked Sendable {
+package final class ThreadSemaphore: Sendable {
     #if canImport(Darwin)
         // Darwin has no unnamed POSIX semaphores.
         private let semaphore = DispatchSemaphore(value: 0)
@@ -27,7 +25,8 @@ package final class ThreadSemaphore: @unchecked Sendable {
             semaphore.wait(timeout: .now() + .nanoseconds(Int(clamping: patience.nanoseconds))) == .success
         }
     #else
-        private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+        // `nonisolated(unsafe)`: a system semaphore at a fixed address is designed for use from several threads.
+        private nonisolated(unsafe) let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
         package init() { sem_init(semaphore, 0, 0) }
 

@@ -78,16 +78,16 @@ final class ClientConnection: @unchecked Sendable {
 
     /// Runs `begin` on the loop, and returns when the waiter is finished or the task is cancelled.
     private func wait(_ begin: @escaping @Sendable (LoopWaiter) -> Void) async throws {
-        let waiter = LoopWaiter()
+        let waiter = LoopBound(passing: LoopWaiter(), to: loop)
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 loop.run {
-                    waiter.start(continuation)
-                    begin(waiter)
+                    waiter.value.start(continuation)
+                    begin(waiter.value)
                 }
             }
         } onCancel: {
-            loop.execute { self.cancel(waiter) }
+            loop.execute { self.cancel(waiter.value) }
         }
     }
 
@@ -222,10 +222,8 @@ final class ClientConnection: @unchecked Sendable {
     }
 }
 
-/// A task that waits for an event on the loop.
-///
-/// `@unchecked Sendable`: only the loop's thread reads and writes it.
-private final class LoopWaiter: @unchecked Sendable {
+/// A task that waits for an event on the loop. Only on the loop.
+private final class LoopWaiter {
     private var continuation: CheckedContinuation<Void, any Error>?
     private(set) var isCancelled = false
 

@@ -3,19 +3,19 @@ internal import Transports
 
 /// Orders the reports of a transport about one link, and defers them while the client is calling the link. Reports from another
 /// thread arrive on the client's event loop later, and the next report on the loop must not overtake them.
-///
-/// `@unchecked Sendable`: `notificationCount` is accessed only on the loop; the rest is constant or atomic.
-final class ReentrancyGuardedInbox: @unchecked Sendable {
+final class ReentrancyGuardedInbox: Sendable {
     private let loop: any EventLoop
     /// The number of reports that are not handled yet.
     private let waiting = Atomic<Int>(0)
-    /// The nesting depth of calls into the link.
-    private var notificationCount = 0
+    /// The nesting depth of calls into the link. Only on the loop.
+    private let notificationCount = Atomic<Int>(0)
 
     init(on loop: any EventLoop) { self.loop = loop }
 
     /// True if a report can be handled immediately.
-    var handlesImmediately: Bool { loop.isCurrent && notificationCount == 0 && waiting.load(ordering: .relaxed) == 0 }
+    var handlesImmediately: Bool {
+        loop.isCurrent && notificationCount.load(ordering: .relaxed) == 0 && waiting.load(ordering: .relaxed) == 0
+    }
 
     /// Handles a report after earlier ones.
     func enqueue(_ report: @escaping @Sendable () -> Void) {
@@ -28,9 +28,9 @@ final class ReentrancyGuardedInbox: @unchecked Sendable {
 
     /// Calls the link. Only on the loop.
     func withLink(_ body: () -> Void) {
-        notificationCount += 1
+        notificationCount.add(1, ordering: .relaxed)
         body()
-        notificationCount -= 1
+        notificationCount.subtract(1, ordering: .relaxed)
     }
 }
 

@@ -7,9 +7,7 @@ internal import TrebuchetClient
 #endif
 
 /// A client's connection over Foundation's WebSockets, from the attempt to the end.
-///
-/// `@unchecked Sendable`: mutable state is accessed only on the client's event loop.
-final class URLSessionLink: ClientLink, @unchecked Sendable {
+final class URLSessionLink: ClientLink {
     /// The state of a connection.
     private enum State {
         case new
@@ -24,22 +22,29 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
     private let receiver: ConnectionReceiver
     private let request: ConnectionRequest
     private let address: String
-    private var task: (any WebSocketTask)?
-    private var state = State.new
-    /// The timer of the attempt, of the next keepalive check, or of the end.
-    private var timer: LoopTimer?
-    private var unsent = 0
-    private var isClosing = false
-    /// True if any input arrived since the last check.
-    private var hasReceivedInput = true
-    private(set) var callSession: String?
+    private let own: LoopVariable<Variables>
 
+    /// The part that is used on the client's event loop only.
+    private struct Variables {
+        var task: (any WebSocketTask)?
+        var state = State.new
+        /// The timer of the attempt, of the next keepalive check, or of the end.
+        var timer: LoopTimer?
+        var unsent = 0
+        var isClosing = false
+        /// True if any input arrived since the last check.
+        var hasReceivedInput = true
+        var callSession: String?
+    }
+
+    var callSession: String? { own.value.callSession }
     private var loop: any EventLoop { receiver.loop }
 
     init(_ receiver: ConnectionReceiver, _ request: ConnectionRequest, _ address: String) {
         self.receiver = receiver
         self.request = request
         self.address = address
+        own = LoopVariable(Variables(), on: receiver.loop)
     }
 
     // MARK: Opening
@@ -60,21 +65,21 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
     private func start(
         _ continuation: CheckedContinuation<Void, any Error>, _ make: (URLSessionLink) -> any WebSocketTask
     ) {
-        guard case .new = state else { return continuation.resume(throwing: CancellationError()) }
-        state = .opening(continuation)
-        let task = make(self)
-        self.task = task
-        timer = loop.schedule(after: request.timeout, for: self) { link in
+        guard case .new = own.value.state else { return continuation.resume(throwing: CancellationError()) }
+        own.value.state = .opening(continuation)
+        let made = make(self)
+        own.value.task = made
+        own.value.timer = loop.schedule(after: request.timeout, for: self) { link in
             link.close(TransportError(.timedOut, "\(link.address) did not respond within \(link.request.timeout)"))
         }
-        task.start()
+        made.start()
     }
 
     /// Handles the server's acceptance of the upgrade. Callable from any thread.
     func didOpen(speaking subprotocol: String?) { loop.run { self.opened(subprotocol) } }
 
     private func opened(_ subprotocol: String?) {
-        guard case .opening(let continuation) = state else { return }
+        guard case .opening(let continuation) = own.value.state else { return }
         let wanted = request.subprotocol
         guard subprotocol == wanted else {
             return close(
@@ -82,9 +87,9 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
                     .handshake, "\(address) does not support \(wanted): is it a Trebuchet server?",
                     cause: SubprotocolNotSupported(wanted)))
         }
-        callSession = task?.answer?.value(forHTTPHeaderField: "Trebuchet-Session")
-        state = .open
-        timer?.cancel()
+        own.value.callSession = own.value.task?.answer?.value(forHTTPHeaderField: "Trebuchet-Session")
+        own.value.state = .open
+        own.value.timer?.cancel()
         receiver.linkDidOpen(self)
         continuation.resume()
         receiveNext()
@@ -94,13 +99,13 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
     // MARK: Messages
 
     private func receiveNext() {
-        guard case .open = state else { return }
-        task?.receive { result in self.loop.run { self.receive(result) } }
+        guard case .open = own.value.state else { return }
+        own.value.task?.receive { result in self.loop.run { self.receive(result) } }
     }
 
     private func receive(_ result: Result<URLSessionWebSocketTask.Message, any Error>) {
-        guard case .open = state else { return }
-        hasReceivedInput = true
+        guard case .open = own.value.state else { return }
+        own.value.hasReceivedInput = true
         switch result {
         case .success(.string(var text)): text.withUTF8 { receiver.didReceive(UnsafeRawBufferPointer($0)) }
         case .success(.data(let data)): data.withUnsafeBytes { receiver.didReceive($0) }
@@ -112,11 +117,11 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
     }
 
     func send(_ message: [UInt8]) {
-        guard case .open = state, !isClosing else { return }
-        unsent += 1
-        task?.send(String(decoding: message, as: UTF8.self)) { error in
+        guard case .open = own.value.state, !own.value.isClosing else { return }
+        own.value.unsent += 1
+        own.value.task?.send(String(decoding: message, as: UTF8.self)) { error in
             self.loop.run {
-                self.unsent -= 1
+                self.own.value.unsent -= 1
                 if let error { return self.didEnd(error) }
                 self.closeIfSent()
             }
@@ -127,15 +132,15 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
 
     /// Schedules the keepalive check: if no input has arrived, it sends a ping.
     private func watch() {
-        guard let interval = request.pingInterval, case .open = state, !isClosing else { return }
-        hasReceivedInput = false
-        timer = loop.schedule(after: interval, for: self) { link in
-            if link.hasReceivedInput { return link.watch() }
-            link.task?.ping { error in
-                link.loop.run { if error == nil { link.hasReceivedInput = true } }
+        guard let interval = request.pingInterval, case .open = own.value.state, !own.value.isClosing else { return }
+        own.value.hasReceivedInput = false
+        own.value.timer = loop.schedule(after: interval, for: self) { link in
+            if link.own.value.hasReceivedInput { return link.watch() }
+            link.own.value.task?.ping { error in
+                link.loop.run { if error == nil { link.own.value.hasReceivedInput = true } }
             }
-            link.timer = link.loop.schedule(after: link.request.pongTimeout, for: link) { link in
-                if link.hasReceivedInput { return link.watch() }
+            link.own.value.timer = link.loop.schedule(after: link.request.pongTimeout, for: link) { link in
+                if link.own.value.hasReceivedInput { return link.watch() }
                 link.close(TransportError(.timedOut, "no data was received from \(link.address) in time"))
             }
         }
@@ -144,16 +149,16 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
     // MARK: Closing
 
     func close() {
-        guard case .open = state, !isClosing else { return }
-        isClosing = true
-        timer?.cancel()
-        timer = loop.schedule(after: Self.closingTime, for: self) { link in link.close(link.closed) }
+        guard case .open = own.value.state, !own.value.isClosing else { return }
+        own.value.isClosing = true
+        own.value.timer?.cancel()
+        own.value.timer = loop.schedule(after: Self.closingTime, for: self) { link in link.close(link.closed) }
         closeIfSent()
     }
 
     private func closeIfSent() {
-        guard isClosing, unsent == 0 else { return }
-        task?.close()
+        guard own.value.isClosing, own.value.unsent == 0 else { return }
+        own.value.task?.close()
         close(closed)
     }
 
@@ -165,21 +170,21 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
     }
 
     private func failure(_ error: (any Error)?) -> TransportError {
-        if case .open = state { return .ofClosing(task?.closing ?? (0, ""), error, address) }
-        return .ofOpening(status: task?.answer?.statusCode, error, address)
+        if case .open = own.value.state { return .ofClosing(own.value.task?.closing ?? (0, ""), error, address) }
+        return .ofOpening(status: own.value.task?.answer?.statusCode, error, address)
     }
 
     private func close(_ error: TransportError) {
-        let before = state
-        state = .ended
-        timer?.cancel()
+        let before = own.value.state
+        own.value.state = .ended
+        own.value.timer?.cancel()
         switch before {
         case .ended: return
         case .new: break
         case .opening(let continuation): continuation.resume(throwing: error)
         case .open: receiver.linkDidClose(error)
         }
-        if !(isClosing && unsent == 0) { task?.abort() }
-        task = nil
+        if !(own.value.isClosing && own.value.unsent == 0) { own.value.task?.abort() }
+        own.value.task = nil
     }
 }

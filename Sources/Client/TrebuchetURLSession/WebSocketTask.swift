@@ -22,9 +22,7 @@ protocol WebSocketTask: AnyObject, Sendable {
 }
 
 /// A task with its own session, which is invalidated with it.
-///
-/// `@unchecked Sendable`: constant, and its task can be used from any thread.
-final class SessionTask: WebSocketTask, @unchecked Sendable {
+final class SessionTask: WebSocketTask {
     private let session: URLSession
     private let task: URLSessionWebSocketTask
 
@@ -60,8 +58,8 @@ final class SessionTask: WebSocketTask, @unchecked Sendable {
 
     var answer: HTTPURLResponse? { task.response as? HTTPURLResponse }
 
-    /// The delegate of the session. `@unchecked Sendable`: constant.
-    private final class Delegate: NSObject, URLSessionWebSocketDelegate, @unchecked Sendable {
+    /// The delegate of the session.
+    private final class Delegate: NSObject, URLSessionWebSocketDelegate, Sendable {
         private let link: URLSessionLink
 
         init(_ link: URLSessionLink) { self.link = link }

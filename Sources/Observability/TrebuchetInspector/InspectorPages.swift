@@ -5,9 +5,7 @@ internal import TrebuchetActors
 internal import TrebuchetWire
 
 /// The server of the inspector's actors, reachable through the inspector endpoint only.
-///
-/// `@unchecked Sendable`: never changed.
-final class InspectorPages: @unchecked Sendable {
+final class InspectorPages: Sendable {
     static let prefix = "pages/"
 
     let server: TrebuchetServer
@@ -41,13 +39,11 @@ final class InspectorPages: @unchecked Sendable {
 }
 
 /// The dependencies of an inspector page.
-///
-/// `@unchecked Sendable`: never changed.
-final class InspectorWindow: @unchecked Sendable {
+final class InspectorWindow: Sendable {
     let name: String
     let views: InspectorViews
     private let requestGuard: AdminRequestGuard
-    private weak var pages: TrebuchetServer?
+    private weak let pages: TrebuchetServer?
 
     init(name: String, requestGuard: AdminRequestGuard, views: InspectorViews, pages: TrebuchetServer) {
         self.name = name

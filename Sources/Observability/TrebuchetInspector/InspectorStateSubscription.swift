@@ -1,12 +1,11 @@
 internal import Bytes
 internal import Networking
+internal import Transports
 internal import TrebuchetActors
 internal import TrebuchetWire
 
 /// Subscribes to a state of an actor within the process, like a connection that is always writable.
-///
-/// `@unchecked Sendable`: used on its loop only, except for constants.
-final class InspectorStateSubscription: StreamSubscriber, @unchecked Sendable {
+final class InspectorStateSubscription: StreamSubscriber, Sendable {
     /// The maximum size of a copied value in bytes.
     static let longest = 1 << 20
 
@@ -26,16 +25,21 @@ final class InspectorStateSubscription: StreamSubscriber, @unchecked Sendable {
     /// Whether the subscription ends after the first version.
     private let isOnce: Bool
     private let receive: @Sendable (SentVersion?) -> Void
-    private var subscription: StreamSubscription?
-    /// Keeps itself alive, since a stream does not retain its subscribers.
-    private var itself: InspectorStateSubscription?
-    private var isOver = false
+    private let state: LoopVariable<State>
+
+    private struct State {
+        var subscription: StreamSubscription?
+        /// Keeps itself alive, since a stream does not retain its subscribers.
+        var itself: InspectorStateSubscription?
+        var isOver = false
+    }
 
     /// - Parameter take: receives each version on the loop, and nil at the end.
     private init(on loop: SystemShard, isOnce: Bool, _ take: @escaping @Sendable (SentVersion?) -> Void) {
         self.loop = loop
         self.isOnce = isOnce
         self.receive = take
+        state = LoopVariable(State(), on: loop.reactor)
     }
 
     /// Subscribes to a state. A subscription to a deactivated actor receives nothing.
@@ -59,12 +63,12 @@ final class InspectorStateSubscription: StreamSubscriber, @unchecked Sendable {
     }
 
     private func subscribe(_ stream: String, of record: ActorRecord, _ hub: StreamProducer) {
-        guard !isOver else { return }
-        itself = self
+        guard !state.value.isOver else { return }
+        state.value.itself = self
         let label = ServerEvent.Stream(actor: record.name, type: record.type.name, target: stream)
         loop.subscribe(to: hub, as: label) { broadcaster in
             let created = StreamSubscription(streamID: [], broadcaster: broadcaster, subscriber: self, isFiltered: true)
-            subscription = created
+            state.value.subscription = created
             return created
         } attach: { broadcaster in
             record.executeStreamingTarget(stream) { source in
@@ -76,10 +80,10 @@ final class InspectorStateSubscription: StreamSubscriber, @unchecked Sendable {
     /// Ends the subscription. Callable from any thread.
     func cancel() {
         loop.reactor.execute {
-            self.isOver = true
-            if let subscription = self.subscription { subscription.broadcaster.remove(subscription) }
-            self.subscription = nil
-            self.itself = nil
+            self.state.value.isOver = true
+            if let subscription = self.state.value.subscription { subscription.broadcaster.remove(subscription) }
+            self.state.value.subscription = nil
+            self.state.value.itself = nil
         }
     }
 

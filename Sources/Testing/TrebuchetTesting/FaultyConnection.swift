@@ -1,10 +1,9 @@
 internal import Networking
 internal import Transports
 
-/// One connection through a link: the client's socket, the one to the server, and a pipe in each direction.
-///
-/// `@unchecked Sendable`: it is accessed only on the link's reactor.
-final class FaultyConnection: ByteChannelDelegate, @unchecked Sendable {
+/// One connection through a link: the client's socket, the one to the server, and a pipe in each direction. Only on the link's
+/// reactor.
+final class FaultyConnection: ByteChannelDelegate {
     let number: Int
     private let core: FaultyLinkCore
     /// Nil when it is closed, or not yet open.
@@ -28,7 +27,7 @@ final class FaultyConnection: ByteChannelDelegate, @unchecked Sendable {
         try channel.start(self)
         client = channel
         core.count { $0.openSockets += 1 }
-        let (address, reactor) = (core.server, core.reactor)
+        let (address, reactor, bound) = (core.server, core.reactor, LoopBound(self, on: core.reactor))
         connecting = Task(executorPreference: reactor.tasks) {
             let result: Result<ByteChannel, any Error>
             do {
@@ -36,7 +35,7 @@ final class FaultyConnection: ByteChannelDelegate, @unchecked Sendable {
             } catch {
                 result = .failure(error)
             }
-            await reactor.perform { self.didConnect(result) }
+            await reactor.perform { bound.value.didConnect(result) }
         }
     }
 

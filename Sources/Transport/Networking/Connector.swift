@@ -24,21 +24,19 @@ package enum Connector {
     static func connect(
         to addresses: [SocketAddress]?, of host: String, _ port: Int, on reactor: Reactor, _ timeout: Duration
     ) async throws -> ByteChannel {
-        let race = ConnectRace(host, port, on: reactor, timeout: timeout)
+        let race = LoopBound(passing: ConnectRace(host, port, on: reactor, timeout: timeout), to: reactor)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                reactor.execute { race.start(addresses, continuation) }
+                reactor.execute { race.value.start(addresses, continuation) }
             }
         } onCancel: {
-            reactor.execute { race.finish(.failure(CancellationError())) }
+            reactor.execute { race.value.finish(.failure(CancellationError())) }
         }
     }
 }
 
-/// The concurrent attempts at all addresses of a host; the first that connects wins.
-///
-/// `@unchecked Sendable`: its state is accessed only on its reactor.
-private final class ConnectRace: @unchecked Sendable {
+/// The concurrent attempts at all addresses of a host; the first that connects wins. Only on its reactor.
+private final class ConnectRace {
     /// The time after which the next address is tried in parallel (RFC 8305 §5).
     private static let headStart = Duration.milliseconds(250)
 
@@ -65,7 +63,7 @@ private final class ConnectRace: @unchecked Sendable {
         self.continuation = continuation
         limit = reactor.schedule(after: timeout) { self.timeOut() }
         if let addresses { return didResolve(addresses) }
-        let (host, port, reactor) = (host, port, reactor)
+        let (host, port, reactor, race) = (host, port, reactor, LoopBound(self, on: reactor))
         // `getaddrinfo` blocks and cannot be cancelled.
         startThread {
             let result = Result { () throws(TransportError) -> [SocketAddress] in
@@ -73,8 +71,8 @@ private final class ConnectRace: @unchecked Sendable {
             }
             reactor.execute {
                 switch result {
-                case .success(let addresses): self.didResolve(addresses)
-                case .failure(let error): self.finish(.failure(error))
+                case .success(let addresses): race.value.didResolve(addresses)
+                case .failure(let error): race.value.finish(.failure(error))
                 }
             }
         }

@@ -14,7 +14,7 @@ package final class Listener: Sendable {
     package let addresses: [SocketAddress]
     /// The first bound address.
     package var address: SocketAddress { addresses[0] }
-    private let acceptors: [Acceptor]
+    private let acceptors: [Acceptor.Handle]
 
     /// The number of descriptors that client connections leave free for the rest of the process, in addition to one per reactor.
     package static let descriptorsForOthers = 8
@@ -48,7 +48,7 @@ package final class Listener: Sendable {
     ) throws(TransportError) -> Listener {
         let (addresses, sockets) = try open(wanted, count: reactors.count)
         let acceptors = sockets.enumerated().map { index, socket in
-            Acceptor(
+            Acceptor.Handle(
                 socket, on: reactors[index % reactors.count], reservedDescriptors: reservedDescriptors,
                 onDescriptorExhaustion: onDescriptorExhaustion,
                 onAccept: onAccept)
@@ -57,7 +57,7 @@ package final class Listener: Sendable {
         return Listener(addresses: addresses, acceptors: acceptors)
     }
 
-    private init(addresses: [SocketAddress], acceptors: [Acceptor]) {
+    private init(addresses: [SocketAddress], acceptors: [Acceptor.Handle]) {
         self.addresses = addresses
         self.acceptors = acceptors
     }
@@ -151,10 +151,29 @@ package final class Listener: Sendable {
     }
 }
 
-/// The listening socket of one reactor.
-///
-/// `@unchecked Sendable`: its state is accessed only on its reactor.
-private final class Acceptor: ReadinessHandler, @unchecked Sendable {
+/// The listening socket of one reactor. Only on that reactor.
+private final class Acceptor: ReadinessHandler {
+    /// An acceptor as other threads hold it.
+    struct Handle: Sendable {
+        private let reactor: Reactor
+        private let acceptor: LoopBound<Acceptor>
+
+        init(
+            _ socket: Socket, on reactor: Reactor, reservedDescriptors: Int,
+            onDescriptorExhaustion: (@Sendable () -> Void)?,
+            onAccept: @escaping @Sendable (ByteChannel) -> Void
+        ) {
+            self.reactor = reactor
+            acceptor = LoopBound(
+                passing: Acceptor(
+                    socket, on: reactor, reservedDescriptors: reservedDescriptors,
+                    onDescriptorExhaustion: onDescriptorExhaustion, onAccept: onAccept), to: reactor)
+        }
+
+        func start() { reactor.execute { acceptor.value.watch() } }
+        func stop() async { await reactor.perform { acceptor.value.stop() } }
+    }
+
     /// The time slice in nanoseconds and the maximum number of accepts per turn, so that a burst of new connections does not
     /// starve existing ones. The others wait in the kernel.
     private static let partOfTurn: UInt64 = 2_000_000
@@ -172,7 +191,7 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
     private var isOpen = true
     private var isWatched = false
 
-    init(
+    private init(
         _ socket: Socket, on reactor: Reactor, reservedDescriptors: Int,
         onDescriptorExhaustion: (@Sendable () -> Void)?,
         onAccept: @escaping @Sendable (ByteChannel) -> Void
@@ -184,22 +203,14 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
         self.onAccept = onAccept
     }
 
-    func start() { reactor.execute { self.watch() } }
-
-    func stop() async {
-        await withCheckedContinuation { done in
-            reactor.execute {
-                if self.isOpen {
-                    self.isOpen = false
-                    self.unwatch()
-                    self.socket.stopListening()
-                    self.socket.close()
-                    self.waiting?.close()
-                    self.waiting = nil
-                }
-                done.resume()
-            }
-        }
+    private func stop() {
+        guard isOpen else { return }
+        isOpen = false
+        unwatch()
+        socket.stopListening()
+        socket.close()
+        waiting?.close()
+        waiting = nil
     }
 
     private func watch() {

@@ -4,8 +4,8 @@
 /// on its actor again. A task that is suspended here calls an actor whose executor keeps the call instead of running it. When it is
 /// resumed, it goes from there to its own actor, on the same thread.
 ///
-/// `@unchecked Sendable`: used only on its event loop, as each method checks in debug builds.
-package final class TaskSuspender: @unchecked Sendable {
+/// Only on its event loop, as each method checks in debug builds.
+package final class TaskSuspender {
     private let executor: KeepingExecutor
     private let place: Place
 
@@ -23,10 +23,10 @@ package final class TaskSuspender: @unchecked Sendable {
         isolation: isolated (any Actor)? = #isolation, _ body: @escaping (SuspendedTask) -> Void
     ) async {
         executor.loop.assertCurrent()
-        executor.receiver = body
+        executor.receiver.value = body
         // The runtime calls `enqueue` of the executor before the call returns to the loop, so no other task takes the receiver.
         await place.pass()
-        assert(executor.receiver == nil, "the runtime has not called the executor")
+        assert(executor.receiver.value == nil, "the runtime has not called the executor")
     }
 
     /// The actor that suspended tasks wait for.
@@ -43,10 +43,8 @@ package final class TaskSuspender: @unchecked Sendable {
     }
 }
 
-/// A task that waits on its event loop.
-///
-/// `@unchecked Sendable`: used only on the event loop.
-package final class SuspendedTask: @unchecked Sendable {
+/// A task that waits on its event loop. Only on that loop.
+package final class SuspendedTask {
     private let job: UnownedJob
     private let executor: KeepingExecutor
 
@@ -57,8 +55,8 @@ package final class SuspendedTask: @unchecked Sendable {
 
     /// Continues the task after the work that waits on its event loop. Callable on the loop, also from tasks.
     package func resume() {
-        executor.loop.assertCurrent()
-        executor.loop.execute { self.run() }
+        let task = LoopBound(self, on: executor.loop)
+        executor.loop.execute { task.value.run() }
     }
 
     /// Queues the task on its actor. Callable on the loop, but not from tasks, because another task ran inside of them.
@@ -68,23 +66,24 @@ package final class SuspendedTask: @unchecked Sendable {
     }
 }
 
-/// An executor that passes its jobs on instead of running them.
-///
-/// `@unchecked Sendable`: used only on the event loop of its `TaskSuspender`.
-private final class KeepingExecutor: SerialExecutor, @unchecked Sendable {
+/// An executor that passes its jobs on instead of running them. Only on the event loop of its `TaskSuspender`.
+private final class KeepingExecutor: SerialExecutor {
     let loop: any EventLoop
     /// Receives the next job.
-    var receiver: ((SuspendedTask) -> Void)?
+    let receiver: LoopVariable<((SuspendedTask) -> Void)?>
 
-    init(_ loop: any EventLoop) { self.loop = loop }
+    init(_ loop: any EventLoop) {
+        self.loop = loop
+        receiver = LoopVariable(nil, on: loop)
+    }
 
     func enqueue(_ job: consuming ExecutorJob) {
         let task = SuspendedTask(UnownedJob(job), self)
-        guard let receiver else {
+        guard let receive = receiver.value else {
             // unreachable from data: only `TaskSuspender.suspend` calls the actor of this executor, and sets the receiver before.
             preconditionFailure("a job without a receiver")
         }
-        self.receiver = nil
-        receiver(task)
+        receiver.value = nil
+        receive(task)
     }
 }

@@ -2,10 +2,8 @@ internal import Bytes
 internal import Networking
 internal import Transports
 
-/// A client connection from the request to the server's response.
-///
-/// `@unchecked Sendable`: its state is accessed only on its reactor.
-final class ClientUpgrade: ByteChannelDelegate, @unchecked Sendable {
+/// A client connection from the request to the server's response. Only on its reactor.
+final class ClientUpgrade: ByteChannelDelegate {
     private let channel: ByteChannel
     private let handshake: ClientHandshake
     private let limits: WebSocketLimits

@@ -1,9 +1,8 @@
 internal import Networking
+internal import Transports
 
 /// The connections of a server on one reactor. Only on that reactor.
-///
-/// `@unchecked Sendable`: confined to the reactor; other threads hold it only to send closures there.
-final class ConnectionTable: @unchecked Sendable {
+final class ConnectionTable {
     let reactor: Reactor
     /// The codecs for all connections with compression.
     let codecs = CompressionCodecs()
@@ -89,24 +88,13 @@ final class ConnectionTable: @unchecked Sendable {
         reportIfEmpty()
     }
 
-    /// Closes the connections in the handshake, and those that receive a page after its last byte. Called after the last
-    /// connection was accepted.
-    func refuseUpgrades() async {
-        await reactor.perform { for upgrade in Array(self.upgrades.values) { upgrade.endAfterResponse() } }
-    }
+    private func refuseUpgrades() { for upgrade in Array(upgrades.values) { upgrade.endAfterResponse() } }
 
-    /// Returns when the connections of `refuseUpgrades` have ended, at the latest after `limit`.
-    func endUpgrades(within limit: Duration) async {
-        await withCheckedContinuation { continuation in
-            reactor.execute {
-                self.whenUpgraded.append(continuation)
-                self.reportIfUpgraded()
-                guard !self.upgrades.isEmpty else { return }
-                self.reactor.schedule(after: limit) {
-                    for upgrade in Array(self.upgrades.values) { upgrade.cancel() }
-                }
-            }
-        }
+    private func endUpgrades(within limit: Duration, _ done: CheckedContinuation<Void, Never>) {
+        whenUpgraded.append(done)
+        reportIfUpgraded()
+        guard !upgrades.isEmpty else { return }
+        reactor.schedule(after: limit) { for upgrade in Array(self.upgrades.values) { upgrade.cancel() } }
     }
 
     private func reportIfUpgraded() {
@@ -115,26 +103,50 @@ final class ConnectionTable: @unchecked Sendable {
         whenUpgraded = []
     }
 
-    /// Closes every connection and returns when the last has ended, which the time limits of closing guarantee.
-    func drain(code: WebSocketCloseCode) async {
-        await withCheckedContinuation { continuation in
-            reactor.execute {
-                if self.isDraining {
-                    // A second call does not wait for the drain that the first one started.
-                    return continuation.resume()
-                }
-                self.isDraining = true
-                self.whenEmpty = continuation
-                for upgrade in Array(self.upgrades.values) { upgrade.cancel() }
-                for socket in self.sockets { socket.close(code: code, reason: "server is shutting down") }
-                self.reportIfEmpty()
-            }
-        }
+    private func drain(code: WebSocketCloseCode, _ done: CheckedContinuation<Void, Never>) {
+        // A second call does not wait for the drain that the first one started.
+        guard !isDraining else { return done.resume() }
+        isDraining = true
+        whenEmpty = done
+        for upgrade in Array(upgrades.values) { upgrade.cancel() }
+        for socket in sockets { socket.close(code: code, reason: "server is shutting down") }
+        reportIfEmpty()
     }
 
     private func reportIfEmpty() {
         guard isDraining, sockets.isEmpty, upgrades.isEmpty, let continuation = whenEmpty else { return }
         whenEmpty = nil
         continuation.resume()
+    }
+
+    /// A table as other threads hold it.
+    struct Handle: Sendable {
+        let reactor: Reactor
+        private let bound: LoopBound<ConnectionTable>
+
+        /// Creates a table.
+        ///
+        /// - Parameter beat: the interval of each socket's keepalive check.
+        init(reactor: Reactor, beat: Duration) {
+            self.reactor = reactor
+            bound = LoopBound(passing: ConnectionTable(reactor: reactor, beat: beat), to: reactor)
+        }
+
+        /// The table. Only on its reactor.
+        var table: ConnectionTable { bound.value }
+
+        /// Closes the connections in the handshake, and those that receive a page after its last byte. Called after the last
+        /// connection was accepted.
+        func refuseUpgrades() async { await reactor.perform { table.refuseUpgrades() } }
+
+        /// Returns when the connections of `refuseUpgrades` have ended, at the latest after `limit`.
+        func endUpgrades(within limit: Duration) async {
+            await withCheckedContinuation { done in reactor.execute { table.endUpgrades(within: limit, done) } }
+        }
+
+        /// Closes every connection and returns when the last has ended, which the time limits of closing guarantee.
+        func drain(code: WebSocketCloseCode) async {
+            await withCheckedContinuation { done in reactor.execute { table.drain(code: code, done) } }
+        }
     }
 }

@@ -83,29 +83,24 @@ final class PlainHTTPExchange: Resumable {
             send(StreamedResponse(response))
         case .blocking(let find):
             phase = .finding
-            let pending = Pending(upgrade: upgrade, conversation: self)
-            let reactor = channel.reactor
+            let (reactor, pending) = (channel.reactor, pending)
             BlockingThreads.shared.run {
                 let reply = find()
-                reactor.execute { pending.conversation.didFind(reply) }
+                reactor.execute { pending.value.conversation.didFind(reply) }
             }
         case .asynchronous(let find):
             phase = .finding
-            let pending = Pending(upgrade: upgrade, conversation: self)
-            let reactor = channel.reactor
+            let (reactor, pending) = (channel.reactor, pending)
             Task {
                 let reply = await find()
-                reactor.execute { pending.conversation.didFind(reply) }
+                reactor.execute { pending.value.conversation.didFind(reply) }
             }
         }
     }
 
-    /// The objects that a lookup on another thread returns to the reactor. It retains the upgrade that owns the exchange.
-    ///
-    /// `@unchecked Sendable`: both objects are used only on their reactor.
-    private struct Pending: @unchecked Sendable {
-        let upgrade: ServerUpgrade
-        let conversation: PlainHTTPExchange
+    /// The exchange for a closure that returns to the reactor. It retains the upgrade that owns the exchange.
+    private var pending: LoopBound<(upgrade: ServerUpgrade, conversation: PlainHTTPExchange)> {
+        LoopBound((upgrade, self), on: channel.reactor)
     }
 
     private func didFind(_ reply: StreamedResponse) {
@@ -128,10 +123,11 @@ final class PlainHTTPExchange: Resumable {
     /// Ends the transfer when its place is needed by another one.
     private func watchCancellation() {
         guard let transfer = remainingBody?.transfer else { return }
-        let (reactor, exchange) = (channel.reactor, WeakReference(exchange: self))
+        let exchange = LoopBound(WeakReference(exchange: self), on: channel.reactor)
+        let reactor = channel.reactor
         transfer.setCancellation {
             reactor.execute {
-                guard let exchange = exchange.exchange, exchange.remainingBody?.transfer === transfer,
+                guard let exchange = exchange.value.exchange, exchange.remainingBody?.transfer === transfer,
                     exchange.channel.isOpen
                 else { return }
                 exchange.close("the slowest reader of a page was replaced: others wait (pages.openFiles)")
@@ -140,12 +136,8 @@ final class PlainHTTPExchange: Resumable {
     }
 
     /// The exchange of a transfer, which other threads may cancel.
-    ///
-    /// `@unchecked Sendable`: the reference is used only on the reactor of the exchange.
-    private final class WeakReference: @unchecked Sendable {
+    private struct WeakReference {
         weak var exchange: PlainHTTPExchange?
-
-        init(exchange: PlainHTTPExchange) { self.exchange = exchange }
     }
 
     /// Queues the next step until the written output has been passed to the socket and other connections had their turn.
@@ -177,10 +169,10 @@ final class PlainHTTPExchange: Resumable {
         guard remainingBody.blocks else { return write(remainingBody.read(offset, count)) }
         isReading = true
         let (reactor, offset) = (channel.reactor, offset)
-        let pending = Pending(upgrade: upgrade, conversation: self)
+        let pending = pending
         BlockingThreads.shared.run {
             let bytes = remainingBody.read(offset, count)
-            reactor.execute { pending.conversation.didRead(bytes) }
+            reactor.execute { pending.value.conversation.didRead(bytes) }
         }
     }
 

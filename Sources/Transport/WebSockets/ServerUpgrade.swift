@@ -159,11 +159,11 @@ final class ServerUpgrade: ByteChannelDelegate {
         buffer.reset(keepingAtMost: 0)
         buffer.append(UnsafeRawBufferPointer(rest))
         isAnswered = true
-        let pending = Pending(upgrade: self)
+        let pending = LoopBound(self, on: channel.reactor)
         Task(executorPreference: channel.reactor.tasks) {
             let admission = await admit(upgrade)
             let reactor = upgrade.reactor
-            reactor.run { pending.upgrade.admitted(admission, upgrade, agreement) }
+            reactor.run { pending.value.admitted(admission, upgrade, agreement) }
         }
     }
 
@@ -181,11 +181,6 @@ final class ServerUpgrade: ByteChannelDelegate {
             throw HTTPRejection(429, "too many connections from this address (connectionsPerHost)")
         }
     }
-
-    /// The upgrade, to be returned from a task to the reactor.
-    ///
-    /// `@unchecked Sendable`: the upgrade is used only on its reactor.
-    private struct Pending: @unchecked Sendable { let upgrade: ServerUpgrade }
 
     private func admitted(
         _ admission: WebSocketUpgrade.Admission, _ upgrade: WebSocketUpgrade, _ agreement: ServerHandshake.Negotiated

@@ -273,6 +273,7 @@ public final class WebSocket: @unchecked Sendable {
         // After the notification of the handler, so that no notification is pending when a server's shutdown completes.
         guard let table else { return }
         self.table = nil
-        reactor.execute { table.remove(self) }
+        let bound = LoopBound(table, on: reactor)
+        reactor.execute { bound.value.remove(self) }
     }
 }

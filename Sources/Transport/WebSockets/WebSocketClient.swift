@@ -56,13 +56,14 @@ public enum WebSocketClient {
             if parsed.isSecure { try channel.secure(with: context(), host: peerName ?? parsed.host) }
             let handshake = ClientHandshake(
                 url: parsed, subprotocols: subprotocols, headers: headers, compression: compression?.bounded)
-            let upgrade = ClientUpgrade(channel, handshake, limits: limits, makeHandler: makeHandler)
+            let upgrade = LoopBound(
+                passing: ClientUpgrade(channel, handshake, limits: limits, makeHandler: makeHandler), to: reactor)
             return try await withTaskCancellationHandler {
                 try await withCheckedThrowingContinuation { continuation in
-                    reactor.execute { upgrade.start(continuation) }
+                    reactor.execute { upgrade.value.start(continuation) }
                 }
             } onCancel: {
-                reactor.execute { upgrade.cancel() }
+                reactor.execute { upgrade.value.cancel() }
             }
         }
     }

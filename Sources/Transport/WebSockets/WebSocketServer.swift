@@ -7,7 +7,7 @@ public final class WebSocketServer: Sendable {
     private let listener: Listener
     private let identity: TLSServerIdentity?
     /// The connection tables, one for each reactor.
-    let tables: [ConnectionTable]
+    let tables: [ConnectionTable.Handle]
 
     /// Creates a server that listens immediately. Port 0 takes a free one: see `address`.
     ///
@@ -73,13 +73,15 @@ public final class WebSocketServer: Sendable {
         let identity: TLSServerIdentity?
         if let tls { identity = try TLSServerIdentity(tls) } else { identity = nil }
         self.identity = identity
-        let tables = group.reactors.map { ConnectionTable(reactor: $0, beat: configuration.times.keepalive.beat) }
+        let tables = group.reactors.map {
+            ConnectionTable.Handle(reactor: $0, beat: configuration.times.keepalive.beat)
+        }
         self.tables = tables
         listener = try Listener.bind(
             host: host, port: port, reactors: group.reactors, reservedDescriptors: reservedDescriptors,
             onDescriptorExhaustion: onDescriptorExhaustion
         ) { channel in
-            guard let table = tables.first(where: { $0.reactor === channel.reactor }) else { return }
+            guard let table = tables.first(where: { $0.reactor === channel.reactor })?.table else { return }
             if makesRoom, table.count >= configuration.connectionsPerReactor { table.makeRoom() }
             guard table.count < configuration.maximumPerReactor else {
                 refused?(HTTPResponse(status: 503, text: "too many connections"), channel.remoteAddress)

@@ -10,7 +10,11 @@ import TrebuchetWire
 
     private func incoming(_ text: String, _ translator: inout LegacyTranslator) throws -> String {
         var buffer = ByteBuffer()
-        try Array(text.utf8).withUnsafeBytes { try translator.incoming($0, into: &buffer) }
+        try Array(text.utf8).withUnsafeBytes { message in
+            try translator.incoming(message, into: &buffer) { actor, mangled, count in
+                count == 1 && actor == "ec\"ho" && mangled == "$s9PeerBench4EchoC4echoyS2SYaKFTE" ? "echo(_:)" : nil
+            }
+        }
         return String(decoding: buffer.bytes, as: UTF8.self)
     }
 
@@ -45,6 +49,11 @@ import TrebuchetWire
                         + #""protocolVersion":2,"genericSubstitutions":[],"arguments":["ImhpIg=="]"#),
                 invocation(#""echo","targetIdentifier":"$s9PeerBench4EchoC4echoyS2SYaKFTE","arguments":["hi"]"#)
             ),
+            (
+                invocation(
+                    #"{"id":"ec\"ho"},"targetIdentifier":"$s9PeerBench4EchoC4echoyS2SYaKFTE","arguments":["ImhpIg=="]"#),
+                invocation(#""ec\"ho","targetIdentifier":"echo(_:)","arguments":["hi"]"#)
+            ),
             // Version 1, and arguments of all kinds, with white space and Foundation's escapes.
             (
                 invocation(
@@ -76,13 +85,17 @@ import TrebuchetWire
             ),
             (
                 invocation(#"{"id":"c"},"targetIdentifier":"observeState","streamFilter":{"type":"all"}"#),
-                invocation(#""c","targetIdentifier":"observeState","arguments":[]"#)
+                invocation(#""c","targetIdentifier":"observeState","arguments":[],"filter":{}"#)
+            ),
+            (
+                invocation(#"{"id":"c"},"targetIdentifier":"observeState""#),
+                invocation(#""c","targetIdentifier":"observeState","arguments":[],"filter":{}"#)
             ),
             (
                 #"{"type":"streamResume","payload":{"streamID":"6CDD","lastSequence":7,"actorID":{"id":"counter","host":"h","#
                     + #""port":1},"targetIdentifier":"observeState","callID":"x"}}"#,
                 #"{"type":"streamResume","payload":{"streamID":"6CDD","actorID":"counter","targetIdentifier":"observeState","#
-                    + #""lastSequence":7}}"#
+                    + #""lastSequence":7,"filter":{}}}"#
             ),
             (#"{"type":"cancel","payload":{"callID":"F98A"}}"#, #"{"type":"cancel","payload":{"callID":"F98A"}}"#),
             (
@@ -357,18 +370,42 @@ import TrebuchetWire
         #expect(data.count == 1 && data[0].hasPrefix(#"{"type":"streamError","payload":{"streamID":"\#(Self.stream)"#))
     }
 
-    @Test("dates have a fraction in version 3 only, and both forms are decoded")
-    func dates() throws {
-        let date = Date(timeIntervalSince1970: 1_700_000_000.987)
-        for (form, text) in [
-            (DateEncoding.milliseconds, #"["2023-11-14T22:13:20.987Z"]"#),
-            (.wholeSeconds, #"["2023-11-14T22:13:20Z"]"#),
-        ] {
-            var buffer = ByteBuffer()
-            try ValueCoder(dates: form).encode([date], into: &buffer)
-            #expect(String(decoding: buffer.bytes, as: UTF8.self) == text)
-            let back = try ValueCoder().decode([Date].self, from: buffer.bytes)
-            #expect(abs(back[0].timeIntervalSince(date)) < 1)
+    @Test(
+        "a string with the form of a date loses its fraction, in results and in values of streams",
+        arguments: [
+            (#""2023-11-14T22:13:20.987Z""#, #""2023-11-14T22:13:20Z""#),
+            (
+                #"{"a":["0000-00-00T00:00:00.000Z","9999-99-99T99:99:99.999Z"],"b":1}"#,
+                #"{"a":["0000-00-00T00:00:00Z","9999-99-99T99:99:99Z"],"b":1}"#
+            ),
+            // The names of members, other forms, and parts of strings stay.
+            (#"{"2023-11-14T22:13:20.987Z":""}"#, #"{"2023-11-14T22:13:20.987Z":""}"#),
+            (
+                #"["2023-11-14T22:13:20Z","2023-11-14T22:13:20.98Z"]"#,
+                #"["2023-11-14T22:13:20Z","2023-11-14T22:13:20.98Z"]"#
+            ),
+            (#""2023-11-14T22:13:20.987+""#, #""2023-11-14T22:13:20.987+""#),
+            (#""2023-11-14T22:13:2x.987Z""#, #""2023-11-14T22:13:2x.987Z""#),
+            (#""at 2023-11-14T22:13:20.987Z""#, #""at 2023-11-14T22:13:20.987Z""#),
+            (#""2023-11-14T22:13:20.987Z.""#, #""2023-11-14T22:13:20.987Z.""#),
+            (#""\"2023-11-14T22:13:20.987Z""#, #""\"2023-11-14T22:13:20.987Z""#),
+            (#""2023-11-14T22:13:20.987Z\"""#, #""2023-11-14T22:13:20.987Z\"""#),
+        ])
+    func dates(new: String, old: String) {
+        #expect(
+            outgoing(#"{"type":"response","payload":{"callID":"a1","result":\#(new)}}"#)
+                == [#"{"type":"response","payload":{"callID":"a1","result":\#(Self.base64(old))}}"#])
+        let data = outgoing(
+            #"{"type":"streamData","payload":{"streamID":"s1","sequenceNumber":1,"timestamp":"2026-01-01T00:00:00.000Z","data":\#(new)}}"#
+        )
+        #expect(data.count == 1 && data[0].contains(#""data":\#(Self.base64(old)),"#))
+    }
+
+    @Test("dates with and without a fraction are decoded")
+    func bothForms() throws {
+        for (text, fraction) in [(#"["2023-11-14T22:13:20.987Z"]"#, 0.987), (#"["2023-11-14T22:13:20Z"]"#, 0)] {
+            let dates = try Array(text.utf8).withUnsafeBytes { try ValueCoder().decode([Date].self, from: $0) }
+            #expect(abs(dates[0].timeIntervalSince1970 - 1_700_000_000 - fraction) < 0.000_1)
         }
     }
 }

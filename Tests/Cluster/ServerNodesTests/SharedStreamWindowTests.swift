@@ -213,7 +213,7 @@ import TrebuchetCluster
             let owed = pendingDeliveries.startDelivery()
             let shard = owner.server.shards[0]
             let client = ForwardedClient(
-                session: "taker.1", streams: "t", caller: nil, largestMessage: 1 << 20, wholeSeconds: false)
+                session: "taker.1", streams: "t", caller: nil, largestMessage: 1 << 20)
             let name = owner.server.context.idempotencyCache.names.carry(
                 client.session, onReactor: shard.index, isVerified: true)
             _ = ForwardedLink(try subscriber.channel(at: owner), client, name, at: shard, behind: pendingDeliveries)

@@ -4,13 +4,13 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Has values that the versions encode differently, and values that only resemble them.
+/// Has values that the versions encode differently, and texts that look like them.
 @Trebuchet
 private distributed actor Diary {
     struct Page: Codable, Sendable {
         var at: Date
-        /// A date of version 3, as a text.
-        var note = "2026-01-01T00:00:00.987Z"
+        /// Texts with a date of version 3. The translator cannot distinguish the first from a date.
+        var notes = ["2026-01-01T00:00:00.987Z", "at 2026-01-01T00:00:00.987Z"]
     }
 
     @StreamedState var state = Page(at: Date(timeIntervalSince1970: 1_700_000_000.987))
@@ -37,9 +37,11 @@ private distributed actor Diary {
         await server.shutdown(drain: .zero)
     }
 
-    private func page(_ date: String) -> String { #"{"at":"\#(date)","note":"2026-01-01T00:00:00.987Z"}"# }
+    private func page(_ date: String) -> String {
+        #"{"at":"\#(date)","notes":["2026-01-01T00:00:00Z","at 2026-01-01T00:00:00.987Z"]}"#
+    }
 
-    @Test("dates have whole seconds in results, states and filter results; a text that resembles a date stays")
+    @Test("dates, and texts of their form, have whole seconds in results, states and filter results")
     func dates() async throws {
         try await withDiary { client, server in
             let peer = try await RawPeer.connect(#require(server.address))

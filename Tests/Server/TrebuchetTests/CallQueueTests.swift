@@ -168,8 +168,7 @@ distributed actor QueueTestObserver {
             for number in 1...9 {
                 Array(self.call("\(number)", "later(_:)", "\(number)").utf8).withUnsafeBytes { connection.receive($0) }
                 let other = ServerConnection(
-                    ServerConnectionTests.Link(), name: shard.newConnectionName(), shard: shard, largestMessage: .max,
-                    dates: .milliseconds)
+                    ServerConnectionTests.Link(), name: shard.newConnectionName(), shard: shard, largestMessage: .max)
                 for text in [self.call("o", "later(_:)", "100"), self.cancelOfNothing] {
                     Array(text.utf8).withUnsafeBytes { other.receive($0) }
                 }

@@ -3,7 +3,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @Suite(.timeLimit(.minutes(5))) struct CallTests {
-    /// Runs `body` with a calculator, a bank and a plain actor.
+    /// Runs `body` with a calculator, a bank and a list.
     private func withActors(
         _ link: TestLink, _ body: (TrebuchetClient) async throws -> Void
     ) async throws {
@@ -11,7 +11,6 @@ import TrebuchetTesting
             server.register(genericTypes: ListState.self)
             await server.expose(Calculator(actorSystem: server.actorSystem), as: "calculator")
             await server.expose(Bank(actorSystem: server.actorSystem), as: "bank")
-            await server.expose(Plain(actorSystem: server.actorSystem), as: "plain")
             await server.expose(ConcurrentList(actorSystem: server.actorSystem), as: "concurrent")
         } body: { client, _ in
             try await body(client)
@@ -99,14 +98,14 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an actor without @Trebuchet is called by mangled names", arguments: TestLink.allCases)
+    @Test("a method of an actor without @Trebuchet is rejected where it is called", arguments: TestLink.allCases)
     func plainActor(link: TestLink) async throws {
         try await withActors(link) { client in
-            let plain = try client.resolve(Plain.self, id: "plain")
-            #expect(try await plain.twice(21) == 42)
-            #expect(try await plain.echo("generic") == "generic")
-            client.register(errors: Closed.self)
-            await #expect(throws: Closed(reason: "plain")) { try await plain.close() }
+            let plain = try client.resolve(Plain.self, id: "calculator")
+            let error = await #expect(throws: TrebuchetError.self) { try await plain.nothing() }
+            #expect(error?.code == .methodNotFound)
+            #expect(error?.message.contains("'Plain.nothing()'") == true)
+            #expect(error?.message.contains("mark the actor @Trebuchet") == true)
         }
     }
 

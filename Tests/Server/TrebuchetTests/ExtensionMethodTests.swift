@@ -8,46 +8,33 @@ extension Calculator {
 }
 
 @Suite(.timeLimit(.minutes(5))) struct ExtensionMethodTests {
-    @Test("a distributed method in an extension can be called", arguments: TestLink.allCases)
+    @Test("a distributed method in an extension is rejected where it is called", arguments: TestLink.allCases)
     func extensionMethod(link: TestLink) async throws {
         try await withTestServer(link: link) { server in
             await server.expose(Calculator(actorSystem: server.actorSystem), as: "calculator")
-        } body: { client, _ in
+        } body: { client, server in
             let calculator = try client.resolve(Calculator.self, id: "calculator")
-            #expect(try await calculator.triple(14) == 42)
+            let error = await #expect(throws: TrebuchetError.self) { try await calculator.triple(14) }
+            #expect(error?.code == .methodNotFound)
+            #expect(error?.message.contains("'Calculator.triple(_:)'") == true)
+            #expect(error?.message.contains("move the method from the extension into the actor") == true)
             #expect(try await calculator.same(1) == 1)
+            // It is a method like any other where the actor lives.
+            #expect(try await server.actorSystem.resolve(Calculator.self, id: "calculator").triple(14) == 42)
         }
     }
 
-    @Test("calls run in place again after a call of an extension method", arguments: TestLink.allCases)
-    func inPlace(link: TestLink) async throws {
-        // One reactor, so that the connection and the actor share it.
-        try await withTestServer(link: link, reactors: 1) { server in
-            await server.expose(Calculator(actorSystem: server.actorSystem), as: "calculator")
-        } body: { client, _ in
-            let calculator = try client.resolve(Calculator.self, id: "calculator")
-            #expect(try await calculator.runsInTask() == false)
-            #expect(try await calculator.triple(14) == 42)
-            #expect(try await calculator.runsInTask() == false)
-        }
-    }
-
-    /// `Plain.note(_:)`, `Plain.noted()` and `Calculator.triple(_:)`.
-    static let foreign = [
-        ("calculator", "$s14TrebuchetTests5PlainC4noteyySiYaKFTE", ["1"]),
-        ("calculator", "$s14TrebuchetTests5PlainC5notedSaySiGyYaKFTE", []),
-        ("plain", "$s14TrebuchetTests10CalculatorC6tripleyS2iYaKFTE", ["1"]),
-        ("plain", "$s14TrebuchetTests10CalculatorC4sameyS2iYaKFTE", ["1"]),
-    ]
-
-    @Test("the mangled name of another type's method is rejected", arguments: foreign)
-    func foreignMethod(actor: String, target: String, arguments: [String]) async throws {
+    @Test(
+        "version 3 has no mangled names",
+        arguments: [
+            "$s14TrebuchetTests10CalculatorC6tripleyS2iYaKFTE", "$s14TrebuchetTests10CalculatorC4sameyS2iYaKFTE",
+        ])
+    func mangledName(target: String) async throws {
         try await withTestServer { server in
             await server.expose(Calculator(actorSystem: server.actorSystem), as: "calculator")
-            await server.expose(Plain(actorSystem: server.actorSystem), as: "plain")
         } body: { client, _ in
             let error = await #expect(throws: TrebuchetError.self) {
-                _ = try await client.call(actor: actor, target: target, arguments: arguments.map { Array($0.utf8) })
+                _ = try await client.call(actor: "calculator", target: target, arguments: [Array("1".utf8)])
             }
             #expect(error?.code == .methodNotFound)
         }

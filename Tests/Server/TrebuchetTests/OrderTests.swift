@@ -48,16 +48,4 @@ import TrebuchetTesting
             #expect(try await list.items() == (0..<200).map(String.init))
         }
     }
-
-    @Test("an actor without @Trebuchet starts its calls in order", arguments: TestLink.allCases)
-    func plain(link: TestLink) async throws {
-        try await withTestServer(link: link) { server in
-            await server.expose(Plain(actorSystem: server.actorSystem), as: "plain")
-        } body: { client, _ in
-            let plain = try client.resolve(Plain.self, id: "plain")
-            let calls = (0..<200).map { number in Task.immediate { try await plain.note(number) } }
-            for call in calls { try await call.value }
-            #expect(try await plain.recordedNotes() == Array(0..<200))
-        }
-    }
 }

@@ -68,8 +68,7 @@ import WebSockets
             (connection, legacy) = await shard.reactor.perform {
                 let legacy = isLegacy ? LegacyLink(over: link) : nil
                 let connection = ServerConnection(
-                    legacy ?? link, name: shard.newConnectionName(), shard: shard, largestMessage: largestMessage,
-                    dates: isLegacy ? .wholeSeconds : .milliseconds)
+                    legacy ?? link, name: shard.newConnectionName(), shard: shard, largestMessage: largestMessage)
                 return (connection, legacy)
             }
         }

@@ -144,13 +144,7 @@ distributed actor ConcurrentList {
 distributed actor Plain {
     typealias ActorSystem = TrebuchetActorSystem
 
-    private var notes: [Int] = []
-
-    distributed func twice(_ number: Int) -> Int { number * 2 }
-    distributed func note(_ number: Int) { notes.append(number) }
-    distributed func recordedNotes() -> [Int] { notes }
-    distributed func close() throws { throw Closed(reason: "plain") }
-    distributed func echo<Value: Codable & Sendable>(_ value: Value) async -> Value { value }
+    distributed func nothing() {}
 }
 
 /// A state that gets its initial value in a synchronous initializer.

@@ -1,12 +1,9 @@
 package import Synchronization
 
 /// The state that all records of one actor share. An actor may be exposed under several names.
-///
-/// `@unchecked Sendable`: `separateTaskCalls` and `isUnwatched` are accessed only on the reactor that the actor lives on; the rest is
-/// atomic.
-package final class ActorInstance: @unchecked Sendable {
-    // `starting` and `wasCalled` are accessed only on the actor's reactor. They are atomic because another module reads them
-    // for each call, and access to a class property would have a dynamic exclusivity check there.
+package final class ActorInstance: Sendable {
+    // `starting`, `wasCalled` and `separateTaskCalls` are accessed only on the actor's reactor. They are atomic because access to a
+    // class property would have a dynamic exclusivity check for each call; relaxed access costs nothing.
 
     /// The number of calls that were started in a task and are not running yet. Until they run, later calls must not run in
     /// place, or they would overtake the earlier ones.
@@ -14,9 +11,9 @@ package final class ActorInstance: @unchecked Sendable {
     /// Set if a call has run in place since the last `consumeUseFlag`.
     package let wasCalled = Atomic<Bool>(false)
     /// The number of next calls that get a separate task, because an earlier call has suspended.
-    package var separateTaskCalls: UInt8 = 0
+    package let separateTaskCalls = Atomic<UInt8>(0)
     /// Set until the actor has an idle timer. Accessed on the reactor that runs the timer.
-    package var isUnwatched = true
+    package let isUnwatched = Atomic<Bool>(true)
     private let wasEntered = Atomic<Bool>(true)
     /// The number of calls that run in tasks; far below zero after deactivation.
     private let users = Atomic<Int>(0)

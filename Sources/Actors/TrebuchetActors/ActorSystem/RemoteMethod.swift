@@ -6,29 +6,35 @@ package struct RemoteMethod {
     /// The name on the wire.
     package let name: String
     package let isIdempotent: Bool
-    /// The number of the method's generic parameters, without those of the actor type; nil if the dispatch table is not known
-    /// here.
+    /// The number of the method's generic parameters, without those of the actor type; nil for a stub.
     let generics: Int?
 }
 
 /// A cache of the methods called so far, by their mangled names.
 package final class RemoteMethods: Sendable {
-    private let known = Mutex<[String: RemoteMethod]>([:])
+    let known = Mutex<[String: RemoteMethod]>([:])
 
     package init() {}
 
-    /// Returns the method for a target. A method without an entry in a dispatch table is called by its mangled name, by which
-    /// its server finds it. This applies to actors without a dispatch table and to methods in extensions.
-    package func method<Act: DistributedActor>(_ target: RemoteCallTarget, of type: Act.Type) -> RemoteMethod {
+    /// Returns the method for a target. Throws `methodNotFound` if no server can have it in a dispatch table: its actor type is
+    /// not marked `@Trebuchet`, or it is declared in an extension.
+    package func method<Act: DistributedActor>(
+        _ target: RemoteCallTarget, of type: Act.Type
+    ) throws(TrebuchetError) -> RemoteMethod {
         if let known = known.withLock({ $0[target.identifier] }) { return known }
         let readable = TargetNames.wireName(of: target)
         let table = type as? any TrebuchetActor.Type
         let entry = table?.entry(readable)
         // The stub of a `@Resolvable` protocol does not contain the marks of the actor's methods.
-        let isKnown = table == nil ? TargetNames.isStub(type) : entry != nil
+        guard entry != nil || table == nil && TargetNames.isStub(type) else {
+            throw TrebuchetError(
+                .methodNotFound,
+                "'\(type).\(readable)' can be called only where the actor lives: "
+                    + (table == nil ? "mark the actor @Trebuchet" : "move the method from the extension into the actor")
+            )
+        }
         let method = RemoteMethod(
-            name: isKnown ? readable : target.identifier, isIdempotent: entry?.isIdempotent ?? false,
-            generics: entry?.generics)
+            name: readable, isIdempotent: entry?.isIdempotent ?? false, generics: entry?.generics)
         known.withLock { $0[target.identifier] = method }
         return method
     }

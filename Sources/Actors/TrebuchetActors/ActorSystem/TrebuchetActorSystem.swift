@@ -220,7 +220,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
             return try await actorThere.call(target, of: Act.self, &invocation, in: self)
         }
         guard let server = server(of: actor.id) else { throw unreachable(actor.id) }
-        let method = server.methods.method(target, of: Act.self)
+        let method = try server.methods.method(target, of: Act.self)
         let request = invocation.finish(on: Act.self, method)
         invocation.releaseCoder(to: self)
         do {

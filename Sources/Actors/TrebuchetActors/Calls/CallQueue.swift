@@ -1,4 +1,5 @@
 internal import Platform
+internal import Synchronization
 internal import Transports
 
 /// A call in a `CallQueue`: the data needed to run and answer it.
@@ -87,8 +88,9 @@ package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
     /// Returns whether calls of an actor may be queued here.
     @inline(__always)
     package func accepts(_ record: ActorRecord) -> Bool {
-        guard record.actorInstance.separateTaskCalls == 0 else {
-            record.actorInstance.separateTaskCalls &-= 1
+        let separate = record.actorInstance.separateTaskCalls.load(ordering: .relaxed)
+        guard separate == 0 else {
+            record.actorInstance.separateTaskCalls.store(separate - 1, ordering: .relaxed)
             return false
         }
         return record.home === states && record.persisted == nil
@@ -205,7 +207,7 @@ package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
         isBeingChecked = false
         guard let call = current, let run, let task = run.task else { return }
         (current, self.run) = (nil, nil)
-        call.record.actorInstance.separateTaskCalls = Self.separateTaskCount
+        call.record.actorInstance.separateTaskCalls.store(Self.separateTaskCount, ordering: .relaxed)
         let detached = call.owner.detach(call)
         run.completion = detached.completion
         detached.call.run(in: task)

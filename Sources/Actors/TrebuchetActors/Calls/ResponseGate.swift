@@ -2,10 +2,8 @@ internal import Platform
 internal import Transports
 
 /// Holds the responses of queued calls that have returned, until a write that their results depend on has ended. A held response
-/// needs no task.
-///
-/// `@unchecked Sendable`: accessed only on the reactor of its actor.
-package final class ResponseGate: @unchecked Sendable {
+/// needs no task. Only on the reactor of its actor.
+package final class ResponseGate {
     /// A held response.
     struct Entry {
         let outcome: CallOutcome

@@ -103,14 +103,6 @@ package class ActorRecord: @unchecked Sendable {
         fatalError("abstract")
     }
 
-    /// Returns the call of a method without an entry in the dispatch table: a method of a plain actor, or one in an extension,
-    /// which the macro does not see.
-    package func operation(
-        _ method: ProgramMethods.Method, _ decoder: CallInvocationDecoder, in system: TrebuchetActorSystem
-    ) throws -> CallOperation {
-        fatalError("abstract")
-    }
-
     /// Passes the producer of a stream to `body`, isolated to the actor; nil if the actor was freed. On its reactor this
     /// happens immediately.
     package func executeStreamingTarget(_ stream: String, _ body: @escaping @Sendable (StreamProducer?) -> Void) {
@@ -140,16 +132,3 @@ package class ActorRecord: @unchecked Sendable {
 
 package typealias CallOutcome = Result<_CallResult, any Error>
 package typealias CallCompletion = @Sendable (CallOutcome) -> Void
-
-extension TrebuchetActorSystem {
-    /// Calls a method by its mangled name.
-    func execute<A: DistributedActor>(
-        _ method: ProgramMethods.Method, on actor: A, _ decoder: CallInvocationDecoder
-    ) async throws -> _CallResult where A.ID == TrebuchetActorID {
-        var decoder = decoder
-        let handler = CallResultHandler()
-        try await executeDistributedTarget(
-            on: actor, target: RemoteCallTarget(method.identifier), invocationDecoder: &decoder, handler: handler)
-        return try handler.outcome()
-    }
-}

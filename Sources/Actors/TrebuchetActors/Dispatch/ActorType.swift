@@ -3,15 +3,11 @@ internal import Distributed
 internal import Synchronization
 
 /// The methods and streams of an actor type, by name. One object for each type, never freed.
-package class ActorType: @unchecked Sendable {
-    // `@unchecked Sendable`: constant after `init`.
-
+package final class ActorType: Sendable {
     /// The target of a call.
     package enum Target {
         case method(Unmanaged<ActorMethod>)
         case stream(String)
-        /// A method without an entry in the dispatch table: one in an extension, or of an actor without `@Trebuchet`.
-        case program(ProgramMethods.Method)
         case unknown(String)
 
         /// The name for `authorize` and rate limits.
@@ -19,65 +15,108 @@ package class ActorType: @unchecked Sendable {
             switch self {
             case .method(let method): method._withUnsafeGuaranteedRef { $0.name }
             case .stream(let name), .unknown(let name): name
-            case .program(let method): method.name
             }
         }
     }
 
     /// The type name, such as `Demo.TodoList`.
-    package final let name: String
-    private final let methods: [ActorMethod]
-    private final let methodsByName: ByteKeyTable<Unmanaged<ActorMethod>>
-    final let streamNames: [String]
+    package let name: String
+    private let methods: [ActorMethod]
+    // `nonisolated(unsafe)`: never changed after `init`.
+    private nonisolated(unsafe) let methodsByName: ByteKeyTable<Unmanaged<ActorMethod>>
+    private let mangledNames: MangledNames
+    let streamNames: [String]
     /// Indicates whether actors of the type read their observers.
-    package final let isGated: Bool
+    package let isGated: Bool
 
-    init(_ type: any DistributedActor.Type, methods: [ActorMethod], streamNames: [String]) {
-        name = Self.name(of: type)
-        self.methods = methods
-        var table = ByteKeyTable<Unmanaged<ActorMethod>>()
-        for method in methods { table[method.name] = .passUnretained(method) }
-        methodsByName = table
-        self.streamNames = streamNames
-        isGated = (type as? any TrebuchetActor.Type)?._inspectsObservers ?? false
+    private let states: [String]
+    private let events: [String]
+    private let table: any AnyObject & Sendable
+
+    /// The dispatch table of a type.
+    private final class Table<A: TrebuchetActor>: Sendable {
+        let table: _DispatchTable<A>
+
+        init(_ table: _DispatchTable<A>) { self.table = table }
     }
 
-    static func name(of type: any DistributedActor.Type) -> String {
-        String(String(reflecting: type).prefix { $0 != "<" })
+    fileprivate init<A: TrebuchetActor>(_ type: A.Type) {
+        let table = A._dispatch
+        let name = String(String(reflecting: type).prefix { $0 != "<" })
+        let methods = table.methods.enumerated().map { index, method in
+            ActorMethod(
+                name: method.name, actor: "\(A.self)", type: name, index: index, arguments: method.arguments,
+                generics: method.generics, isIdempotent: method.isIdempotent,
+                isRedacted: method.isRedacted, body: Self.body(method), prepare: Self.prepare(method))
+        }
+        (self.name, self.methods, self.table) = (name, methods, Table(table))
+        var methodsByName = ByteKeyTable<Unmanaged<ActorMethod>>()
+        for method in methods { methodsByName[method.name] = .passUnretained(method) }
+        self.methodsByName = methodsByName
+        mangledNames = MangledNames(of: type, methods: methods.map(\.name))
+        streamNames = table.streams.map(\.name)
+        states = table.streams.filter(\.isState).map(\.name)
+        events = table.streams.filter { !$0.isState }.map(\.name)
+        isGated = type._inspectsObservers
+    }
+
+    private static func body<A: TrebuchetActor>(_ method: _DispatchMethod<A>) -> ActorMethod.Body? {
+        guard case .inPlace(let body) = method.body else { return nil }
+        // Right because neither difference changes the calling convention. `isolated` is a promise about the caller, the same
+        // one that `assumeIsolated` removes with a check in each call. `A` is a class, passed as a single pointer like any
+        // object. The record passes its own actor, which is an `A`.
+        return unsafeBitCast(body, to: ActorMethod.Body.self)
+    }
+
+    private static func prepare<A: TrebuchetActor>(_ method: _DispatchMethod<A>) -> ActorMethod.Prepare? {
+        guard case .suspending(let prepare) = method.body else { return nil }
+        return { record, arguments in
+            // The record has exactly this type: a method is called only with records of its type.
+            let record = unsafeDowncast(record, to: TypedActorRecord<A>.self)
+            return record.trackedOperation(try record.present(), try prepare(&arguments))
+        }
+    }
+
+    /// Returns the dispatch table.
+    ///
+    /// - Parameter type: the type that this object was created for.
+    func dispatchTable<A: TrebuchetActor>(of type: A.Type) -> _DispatchTable<A> {
+        // `init` has set it to an object of exactly this type.
+        unsafeDowncast(table, to: Table<A>.self).table
     }
 
     /// Returns the method with this name; the type retains it.
     @inline(__always)
-    package final func method(_ target: UnsafeRawBufferPointer) -> Unmanaged<ActorMethod>? { methodsByName[target] }
+    package func method(_ target: UnsafeRawBufferPointer) -> Unmanaged<ActorMethod>? { methodsByName[target] }
 
     /// Returns the target for an identifier that is not the plain name of a method.
-    package final func target(_ identifier: String) -> Target {
-        if let method = ProgramMethods.find(identifier) {
-            if let own = methodsByName[method.name] { return .method(own) }
-            // The runtime would call the method of any type with any actor and treat the actor as one of that type.
-            return method.declaringType == name ? .program(method) : .unknown(method.name)
-        }
+    package func target(_ identifier: String) -> Target {
         if let stream = streamNames.first(where: { $0.utf8.elementsEqual(identifier.utf8) }) { return .stream(stream) }
         // The bytes of the name may have been escaped.
         if let method = methodsByName[identifier] { return .method(method) }
         return .unknown(identifier)
     }
 
+    /// Returns the name of a method by the mangled name that clients of protocol versions 1 and 2 call it by; nil for others.
+    package func methodName(mangled: String, arguments count: Int) -> String? {
+        mangledNames.method(mangled, arguments: count)
+    }
+
     /// Takes calls of the methods with these names off the fast path.
-    fileprivate final func checkCalls(of names: Set<String>) {
+    fileprivate func checkCalls(of names: Set<String>) {
         for method in methods where names.contains(method.name) { method.isChecked.store(true, ordering: .relaxed) }
     }
 
     private let isHidden = Atomic<Bool>(false)
     /// Indicates whether the inspector may show states of its actors and arguments of their calls.
-    package final var isInspectable: Bool { !isHidden.load(ordering: .relaxed) }
+    package var isInspectable: Bool { !isHidden.load(ordering: .relaxed) }
     /// Hides the actors of this type from the inspector, permanently and for all servers of the process.
-    package final func hide() { isHidden.store(true, ordering: .relaxed) }
+    package func hide() { isHidden.store(true, ordering: .relaxed) }
 
     private let hasStayed = Atomic<Bool>(false)
     /// Returns true at the first call: for the first idle actor of the type that stays active because of a change that is not
     /// persisted.
-    package final var isFirstRetained: Bool { !hasStayed.exchange(true, ordering: .relaxed) }
+    package var isFirstRetained: Bool { !hasStayed.exchange(true, ordering: .relaxed) }
 
     /// The description of the dispatch table.
     package var description: ActorTypeDescription {
@@ -86,54 +125,11 @@ package class ActorType: @unchecked Sendable {
             methods: methods.map {
                 ActorTypeDescription.Method(
                     target: $0.name, arguments: $0.arguments, isIdempotent: $0.isIdempotent, isGeneric: $0.generics > 0)
-            }, states: [], events: [])
+            }, states: states, events: events)
     }
 
     /// The names of methods and streams, for error messages.
-    package final var names: [String] { methods.map(\.name).sorted() + streamNames }
-}
-
-/// An actor type with a dispatch table.
-final class TypedActorType<A: TrebuchetActor>: ActorType, @unchecked Sendable {
-    // `@unchecked Sendable`: constant, like its superclass.
-    let table: _DispatchTable<A>
-
-    init() {
-        let table = A._dispatch
-        self.table = table
-        let type = Self.name(of: A.self)
-        let methods = table.methods.enumerated().map { index, method in
-            ActorMethod(
-                name: method.name, actor: "\(A.self)", type: type, index: index, arguments: method.arguments,
-                generics: method.generics, isIdempotent: method.isIdempotent,
-                isRedacted: method.isRedacted, body: Self.body(method), prepare: Self.prepare(method))
-        }
-        super.init(A.self, methods: methods, streamNames: table.streams.map(\.name))
-    }
-
-    override var description: ActorTypeDescription {
-        var description = super.description
-        description.states = table.streams.filter(\.isState).map(\.name)
-        description.events = table.streams.filter { !$0.isState }.map(\.name)
-        return description
-    }
-
-    private static func body(_ method: _DispatchMethod<A>) -> ActorMethod.Body? {
-        guard case .inPlace(let body) = method.body else { return nil }
-        // Right because neither difference changes the calling convention. `isolated` is a promise about the caller, the same
-        // one that `assumeIsolated` removes with a check in each call. `A` is a class, passed as a single pointer like any
-        // object. The record passes its own actor, which is an `A`.
-        return unsafeBitCast(body, to: ActorMethod.Body.self)
-    }
-
-    private static func prepare(_ method: _DispatchMethod<A>) -> ActorMethod.Prepare? {
-        guard case .suspending(let prepare) = method.body else { return nil }
-        return { record, arguments in
-            // The record has exactly this type: a method is called only with records of its type.
-            let record = unsafeDowncast(record, to: TypedActorRecord<A>.self)
-            return record.trackedOperation(try record.present(), try prepare(&arguments))
-        }
-    }
+    package var names: [String] { methods.map(\.name).sorted() + streamNames }
 }
 
 /// The actor types that the program has used so far.
@@ -156,30 +152,17 @@ package enum ActorTypes {
 
     private static let known = Mutex(Known())
 
-    static func of<A: TrebuchetActor>(_ type: A.Type) -> TypedActorType<A> {
+    /// Returns the entry of an actor type.
+    package static func entry<A: TrebuchetActor>(of type: A.Type) -> ActorType {
         let key = ObjectIdentifier(type)
-        if let found = known.withLock({ $0.types[key] }) as? TypedActorType<A> { return found }
-        let created = TypedActorType<A>()
-        return known.withLock { known in
-            if let found = known.types[key] as? TypedActorType<A> { return found }
-            known.insert(created, key)
-            return created
-        }
-    }
-
-    /// Returns the entry of an actor type, with or without `@Trebuchet`.
-    package static func any(_ type: any DistributedActor.Type) -> ActorType {
-        if let typed = type as? any TrebuchetActor.Type { return ofTyped(typed) }
-        let key = ObjectIdentifier(type)
+        if let found = known.withLock({ $0.types[key] }) { return found }
+        let created = ActorType(type)
         return known.withLock { known in
             if let found = known.types[key] { return found }
-            let created = ActorType(type, methods: [], streamNames: [])
             known.insert(created, key)
             return created
         }
     }
-
-    private static func ofTyped<A: TrebuchetActor>(_ type: A.Type) -> ActorType { of(type) }
 
     /// Takes calls of the methods with these names off the fast path, in all types. Servers with rates for methods call it before
     /// they have connections, so that their other methods stay on it.
@@ -191,7 +174,7 @@ package enum ActorTypes {
 
 extension TrebuchetActor {
     /// The dispatch table, built once.
-    static var dispatch: _DispatchTable<Self> { ActorTypes.of(Self.self).table }
+    static var dispatch: _DispatchTable<Self> { ActorTypes.entry(of: Self.self).dispatchTable(of: Self.self) }
 
     /// Returns the properties of the method with this name that callers need; nil if the dispatch table has no such method.
     static func entry(_ name: String) -> (isIdempotent: Bool, generics: Int)? {

@@ -21,17 +21,12 @@ package enum PersistedNamespace {
 
 extension LocalActors {
     /// Returns whether actors of a type have states or events that this system persists in a store.
-    package func mustLoad<A: DistributedActor>(_ type: A.Type, isClustered: Bool = false) -> Bool {
+    package func mustLoad<A: TrebuchetActor>(_ type: A.Type, isClustered: Bool = false) -> Bool {
         persistsStates(isClustered: isClustered) && persists(type)
     }
 
     /// Returns whether actors of a type have states or events that are to be persisted.
-    package func persists<A: DistributedActor>(_ type: A.Type) -> Bool {
-        guard let type = type as? any TrebuchetActor.Type else { return false }
-        return hasPersistence(type)
-    }
-
-    private func hasPersistence<A: TrebuchetActor>(_ type: A.Type) -> Bool {
+    package func persists<A: TrebuchetActor>(_ type: A.Type) -> Bool {
         A.dispatch.streams.contains { $0.persistence != nil || $0.eventPersistence != nil }
     }
 
@@ -39,12 +34,10 @@ extension LocalActors {
     ///
     /// - Parameter isClustered: True if it lives on one node of several: then it is persisted under the lease of its slot, and may have
     ///   handoff state of a previous owner.
-    package func loadedRecord<A: DistributedActor>(
+    package func loadedRecord<A: TrebuchetActor>(
         of actor: A, name: String, in system: TrebuchetActorSystem, isClustered: Bool = false
-    ) async throws -> ActorRecord where A.ID == TrebuchetActorID {
-        if mustLoad(A.self, isClustered: isClustered), persistedStates(of: actor.id) == nil,
-            let actor = actor as? any TrebuchetActor
-        {
+    ) async throws -> ActorRecord {
+        if mustLoad(A.self, isClustered: isClustered), persistedStates(of: actor.id) == nil {
             try await load(actor, name: name, in: system, isClustered: isClustered)
         }
         if isClustered, persistsStates(isClustered: true), let actor = actor as? any HandoffActor,
@@ -146,7 +139,7 @@ extension LocalActors {
         // The initial values belong to the actor, whose executor is this reactor.
         let (decoders, coder) = await home.reactor.perform {
             let decoders = actor.assumeIsolated { actor in streams.map { $0.persistence?.decoder(actor) } }
-            return (decoders, home.newCoder(writing: .milliseconds))
+            return (decoders, home.makeCoder())
         }
         var values: [StatePersistence<A>.Loaded?] = []
         for (stream, (key, decode)) in zip(streams, zip(keys, decoders)) {

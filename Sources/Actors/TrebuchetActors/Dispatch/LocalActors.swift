@@ -34,7 +34,7 @@ package final class LocalActors: ActorRegistry {
 
     package func register<Act: DistributedActor>(_ actor: Act) where Act.ID == TrebuchetActorID {
         let local = Local(actor: actor) { locals, system, actor, name in
-            (actor as? Act).map { locals.record(of: $0, name: name, holding: false, in: system) }
+            (actor as? any TrebuchetActor).map { locals.record(of: $0, name: name, holding: false, in: system) }
         }
         locals.withLock { $0[ActorName(actor.id.id)] = local }
     }
@@ -66,22 +66,12 @@ package final class LocalActors: ActorRegistry {
     /// - Parameters:
     ///   - holding: True if the record keeps the actor alive.
     ///   - system: The system that receives the calls. Actors of other systems are registered there.
-    package func record<A: DistributedActor>(
+    package func record<A: TrebuchetActor>(
         of actor: A, name: String, holding: Bool, in system: TrebuchetActorSystem
-    ) -> ActorRecord where A.ID == TrebuchetActorID {
-        let instance = (actor.actorSystem as? TrebuchetActorSystem ?? system).instance(of: actor.id)
-        if let actor = actor as? any TrebuchetActor {
-            return typedRecord(of: actor, name: name, instance: instance, holding: holding, in: system)
-        }
-        return PlainActorRecord(actor, name: name, instance: instance)
-    }
-
-    private func typedRecord<A: TrebuchetActor>(
-        of actor: A, name: String, instance: ActorInstance, holding: Bool, in system: TrebuchetActorSystem
     ) -> ActorRecord {
         TypedActorRecord(
-            actor, name: name, home: system.home(of: actor), instance: instance, holding: holding,
-            persisted: persistedStates(of: actor.id))
+            actor, name: name, home: system.home(of: actor), instance: actor.actorSystem.instance(of: actor.id),
+            holding: holding, persisted: persistedStates(of: actor.id))
     }
 
     // MARK: Persistence

@@ -4,10 +4,10 @@ internal import TrebuchetWire
 extension SystemShard {
     /// Returns the operation that a task runs for a call.
     package func operation(
-        _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, _ dates: DateEncoding
+        _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message
     ) throws -> CallOperation {
         // A task that leaves the reactor needs a separate coder.
-        let coder = record.home == nil ? newCoder(writing: dates) : coder(writing: dates)
+        let coder = record.home == nil ? makeCoder() : coder
         if let prepare = method.prepare {
             return try withExtendedLifetime(coder) {
                 var arguments = _CallArguments(
@@ -32,15 +32,5 @@ extension SystemShard {
             }
             return _CallResult(encoded: Array(reply.bytes))
         }
-    }
-
-    /// Returns the arguments in the form that the runtime requires.
-    package func decoder(_ message: borrowing Message, _ dates: DateEncoding) -> CallInvocationDecoder {
-        let envelope = message.envelope
-        var arguments: [[UInt8]] = []
-        for range in envelope.pointee.arguments { arguments.append(Array(message.bytes(range))) }
-        var generics: [String] = []
-        for range in envelope.pointee.genericSubstitutions { generics.append(message.text(range)) }
-        return CallInvocationDecoder(arguments: arguments, genericNames: generics, coder: newCoder(writing: dates))
     }
 }

@@ -17,17 +17,14 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         strongActor = holding ? actor : nil
         referred = holding ? nil : actor
         super.init(
-            name: name, type: ActorTypes.of(A.self), home: home, actorInstance: instance,
+            name: name, type: ActorTypes.entry(of: A.self), home: home, actorInstance: instance,
             exposed: holding ? actor : nil,
             persisted: persisted)
     }
 
     override var actor: (any DistributedActor)? { strongActor ?? referred }
 
-    private var table: _DispatchTable<A> {
-        // `init` has set `type` to an object of exactly this type.
-        unsafeDowncast(type, to: TypedActorType<A>.self).table
-    }
+    private var table: _DispatchTable<A> { type.dispatchTable(of: A.self) }
 
     func present() throws -> A {
         guard let actor = strongActor ?? referred else { throw notFoundError }
@@ -64,25 +61,6 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
     override func isolated(_ body: @escaping @Sendable () throws -> _CallResult) throws -> CallOperation {
         let actor = try present()
         return trackedOperation(actor) { _ in try body() }
-    }
-
-    override func operation(
-        _ method: ProgramMethods.Method, _ decoder: CallInvocationDecoder, in system: TrebuchetActorSystem
-    ) throws -> CallOperation {
-        let actor = try present()
-        // The start of the method cannot be observed from here, so later calls are queued behind it until it has ended.
-        return { _ in
-            let outcome: CallOutcome
-            do {
-                outcome = .success(try await system.execute(method, on: actor, decoder))
-            } catch {
-                outcome = .failure(error)
-            }
-            await actor.whenLocal { actor in
-                if self.home != nil { self.actorInstance.didBegin() } else { self.table.publishMarked(actor) }
-            }
-            return try outcome.get()
-        }
     }
 
     override func checkIdle(discarding: Bool, _ body: @escaping @Sendable (Bool) -> Void) {

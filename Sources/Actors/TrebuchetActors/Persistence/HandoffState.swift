@@ -1,7 +1,7 @@
 /// The handoff state of an actor for its next owner node: small named values, written after the actor has changed them.
 /// Responses of its calls wait until earlier values are written; stream updates wait only if they use `show`.
 ///
-/// `@unchecked Sendable`: accessed only on the reactor of its actor.
+/// `@unchecked Sendable`: accessed only on the reactor of its actor, by the actor and by its persistence.
 package final class HandoffState: @unchecked Sendable {
     /// The maximum number of bytes in one write; a coordination store accepts no larger entry.
     private static let maximumBytes = 768 << 10

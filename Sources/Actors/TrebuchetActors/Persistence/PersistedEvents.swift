@@ -1,8 +1,7 @@
 /// The log of one actor's persisted events: an entry for each event, after an empty snapshot with the start position. A new
 /// snapshot removes the oldest events when there are a quarter more than are retained.
-///
-/// `@unchecked Sendable`: accessed only on the reactor of its actor.
-final class PersistedEvents: @unchecked Sendable {
+/// Only on the reactor of its actor.
+final class PersistedEvents {
     /// The minimum number of removed events for which a snapshot is written.
     private static let minimumRemovedEvents = 16
 

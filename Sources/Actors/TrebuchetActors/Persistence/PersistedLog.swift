@@ -5,8 +5,8 @@ internal import TrebuchetWire
 /// It starts with a whole value, followed by changes. When these outweigh the value, a new snapshot replaces them. It is
 /// encoded on another thread from a copy, and written in slices together with other writes.
 ///
-/// `@unchecked Sendable`: accessed only on the reactor of its actor.
-final class PersistedLog: @unchecked Sendable {
+/// Only on the reactor of its actor.
+final class PersistedLog {
     /// The size of changes below which no snapshot is written, because it would cost more than it saves.
     private static let minimumEntryBytes = 64 << 10
     /// The maximum ratio of changes to value. The cost of a write is the size of the value, and the cost of a read is the size
@@ -141,10 +141,8 @@ final class PersistedLog: @unchecked Sendable {
     var hasSlices: Bool { slices?.isReady ?? false }
 }
 
-/// A snapshot that is written in slices.
-///
-/// `@unchecked Sendable`: accessed only on the reactor of its actor.
-final class SnapshotSlices: @unchecked Sendable {
+/// A snapshot that is written in slices. Only on the reactor of its actor.
+final class SnapshotSlices {
     /// A slice: a part, or the rest with the number of parts before it.
     enum Slice {
         case part([UInt8], index: Int)

@@ -33,7 +33,7 @@ extension StateSource {
         let byteCount = log.snapshot.bytes.count
         snapshotByteCount = byteCount
         // The state has not changed yet, so recording starts here.
-        _ = takeChanges?(coder())
+        _ = takeChanges?(coder)
         let most = buffer ?? VersionLog.maximumDifferences
         let earlier = log.entries.count < most ? log.earlierEntries.suffix(most - log.entries.count) : []
         for entry in earlier + log.entries.suffix(most) {
@@ -164,7 +164,7 @@ extension StateSource {
         if let newest = recent.newest, newest.sequence == version, let data = newest.data { return Array(data) }
         var data = ByteBuffer()
         do {
-            if try property.encode(with: coder(), into: &data) { return Array(data.bytes) }
+            if try property.encode(with: coder, into: &data) { return Array(data.bytes) }
         } catch {
             throw unencodable(error)
         }

@@ -235,12 +235,15 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     func copyIfSnapshotDue(_ log: PersistedLog, of states: PersistedStates) {
         guard !isCopying, !isAbandoned, let (copy, slices) = log.copyIfSnapshotDue() else { return }
         isCopying = true
-        let (coder, reactor, stateSize) = (states.home.newCoder(writing: .milliseconds), reactor, stateSize)
+        let (coder, reactor, stateSize) = (states.home.makeCoder(), reactor, stateSize)
+        let bound = LoopBound((log: log, slices: slices), on: reactor)
         Task.detached(priority: .utility) {
             let bytes = try? copy(coder)
             reactor.execute {
                 self.isCopying = false
-                if log.storeSnapshot(bytes, for: slices, stateSize: stateSize) { states.writeSlices() }
+                if bound.value.log.storeSnapshot(bytes, for: bound.value.slices, stateSize: stateSize) {
+                    states.writeSlices()
+                }
             }
         }
     }

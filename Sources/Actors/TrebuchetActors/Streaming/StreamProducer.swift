@@ -99,13 +99,12 @@ package class StreamProducer: @unchecked Sendable {
     /// Returns the stream through a filter; equal filters share one object.
     ///
     /// - Parameters:
-    ///   - dates: the form of dates in its values.
     ///   - clock: the loop with the timers for intervals.
     package func filtered(
-        _ filter: StreamFilter, _ dates: DateEncoding = .milliseconds, clock: any EventLoop,
-        terms: FilterQuota = FilterQuota()
+        _ filter: StreamFilter, clock: any EventLoop, terms: FilterQuota = FilterQuota()
     ) throws -> StreamProducer {
-        throw TrebuchetError(.invalidArguments, "this stream does not support filters")
+        throw TrebuchetError(
+            .invalidArguments, "\(kind == .events ? "events do" : "this stream does") not support filters")
     }
 
     /// The number of filters of the stream.
@@ -170,9 +169,7 @@ package class StreamProducer: @unchecked Sendable {
     }
 
     /// Returns the coder for the actor's values.
-    final func coder(writing dates: DateEncoding = .milliseconds) -> ValueCoder {
-        home?.coder(writing: dates) ?? ValueCoder(dates: dates)
-    }
+    final var coder: ValueCoder { home?.coder ?? ValueCoder() }
 
     /// Reports a new version to the event handlers, if a subscriber has given the stream's names.
     final func reportVersion(_ update: StateUpdate, by causes: VersionCauses, at home: SystemShard) {

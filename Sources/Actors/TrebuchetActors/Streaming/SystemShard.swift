@@ -26,8 +26,6 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
     @exclusivity(unchecked) package var events = EventBus()
     private var userInfo: [CodingUserInfoKey: any Sendable]
     package private(set) var coder: ValueCoder
-    /// The coder for clients with protocol versions 1 and 2.
-    package private(set) var wholeSecondsCoder: ValueCoder
     /// The changed states, in the order of their changes.
     private var markedSources: [StreamProducer] = []
     /// The number of states that were appended to `markedSources` so far.
@@ -67,26 +65,16 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
         isolation = LoopIsolation(reactor)
         self.userInfo = userInfo
         coder = ValueCoder(userInfo: userInfo)
-        wholeSecondsCoder = ValueCoder(dates: .wholeSeconds, userInfo: userInfo)
     }
 
     /// Releases the coders after the server or client was released, so that the actor system they refer to can be freed.
     package func releaseCoders() {
         userInfo = [:]
         coder = ValueCoder()
-        wholeSecondsCoder = ValueCoder(dates: .wholeSeconds)
-    }
-
-    @inline(__always)
-    package func coder(writing dates: DateEncoding) -> ValueCoder {
-        switch dates {
-        case .milliseconds: coder
-        case .wholeSeconds: wholeSecondsCoder
-        }
     }
 
     /// Returns a coder for a task that leaves the reactor.
-    func newCoder(writing dates: DateEncoding) -> ValueCoder { ValueCoder(dates: dates, userInfo: userInfo) }
+    func makeCoder() -> ValueCoder { ValueCoder(userInfo: userInfo) }
 
     /// Returns whether a state's actor lives on this reactor.
     package func isHome(of source: StreamProducer) -> Bool { source.home === self }

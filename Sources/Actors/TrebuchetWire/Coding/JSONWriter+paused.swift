@@ -33,7 +33,7 @@ extension JSONWriter {
         let entry = paused[index]
         if let rest = entry.rest { return rest.resume(0, rest.frames[0].serial) }
         guard entry.kind != .single else { return nil }
-        let rest = JSONWriter(dates: dates, userInfo: userInfo)
+        let rest = JSONWriter(userInfo: userInfo)
         rest.parent = (self, entry.serial)
         _ = rest.push(entry.kind, isScope: true, level: entry.level)
         rest.firstIndex = entry.count
@@ -145,7 +145,7 @@ extension JSONWriter {
 
     /// Returns a writer whose output is discarded, for a position that no longer exists.
     static func discarding(_ kind: JSONFrame.Kind) -> JSONWriter {
-        let writer = JSONWriter(dates: .milliseconds, userInfo: [:])
+        let writer = JSONWriter(userInfo: [:])
         _ = writer.push(kind, isScope: true)
         return writer
     }

@@ -107,7 +107,7 @@ extension JSONWriter {
     private func write(_ value: Date) throws -> Bool {
         guard !value.timeIntervalSince1970.isNaN else { throw unrepresentable(value.timeIntervalSince1970) }
         buffer.append(0x22)
-        DateText.append(value, dates, to: &buffer)
+        DateText.append(value, to: &buffer)
         buffer.append(0x22)
         return true
     }

@@ -16,7 +16,6 @@ final class JSONWriter {
     /// The maximum nesting of values, including those that are neither arrays nor objects, because each uses stack space.
     static let deepestScopes = 4 * maximumDepth
 
-    let dates: DateEncoding
     let userInfo: [CodingUserInfoKey: any Sendable]
 
     // Unchecked, because a check would cost more than most writes: no code here calls other code during a change.
@@ -50,9 +49,8 @@ final class JSONWriter {
     /// True if containers are pooled, which requires that the end of the encoding is reported.
     let isPooling: Bool
 
-    init(dates: DateEncoding, userInfo: [CodingUserInfoKey: any Sendable], isPooling: Bool = false) {
+    init(userInfo: [CodingUserInfoKey: any Sendable], isPooling: Bool = false) {
         self.isPooling = isPooling
-        self.dates = dates
         self.userInfo = userInfo
         frames = .allocate(capacity: frameCapacity)
         names = .allocate(capacity: nameCapacity)

@@ -14,7 +14,6 @@ package import Bytes
 /// `@unchecked Sendable`: one thread at a time uses it. A reactor has its own coder; other code takes one from a pool and returns
 /// it.
 package final class ValueCoder: @unchecked Sendable {
-    let dates: DateEncoding
     private let userInfo: [CodingUserInfoKey: any Sendable]
     // Unchecked access: while the writer or the reader is in use, `isWriting` or `isReading` excludes any other use.
     @exclusivity(unchecked) private var writer: JSONWriter?
@@ -24,10 +23,7 @@ package final class ValueCoder: @unchecked Sendable {
     /// True while the reader is in use.
     @exclusivity(unchecked) private var isReading = false
 
-    package init(dates: DateEncoding = .milliseconds, userInfo: [CodingUserInfoKey: any Sendable] = [:]) {
-        self.dates = dates
-        self.userInfo = userInfo
-    }
+    package init(userInfo: [CodingUserInfoKey: any Sendable] = [:]) { self.userInfo = userInfo }
 
     // MARK: Writing
 
@@ -47,7 +43,7 @@ package final class ValueCoder: @unchecked Sendable {
         }
     }
 
-    private func newWriter() -> JSONWriter { JSONWriter(dates: dates, userInfo: userInfo, isPooling: true) }
+    private func newWriter() -> JSONWriter { JSONWriter(userInfo: userInfo, isPooling: true) }
 
     package func encode(_ value: Int, into buffer: inout ByteBuffer) { buffer.append(decimal: Int64(value)) }
 
@@ -140,26 +136,13 @@ package final class ValueCoder: @unchecked Sendable {
     }
 }
 
-/// The encoding of dates inside values. Decoding accepts both forms everywhere.
-///
-/// It is the only difference between the protocol versions in the encoding of values, and a translator cannot convert it. In JSON
-/// a date is indistinguishable from a text, and texts must not change. The encoder for a client of version 1 or 2 must therefore
-/// know the form.
-package enum DateEncoding: Sendable {
-    /// `2026-01-01T00:00:00.000Z`
-    case milliseconds
-    /// `2026-01-01T00:00:00Z`, for clients of versions 1 and 2, which do not accept a fraction.
-    case wholeSeconds
-}
-
-/// The text form of dates in the protocol.
+/// The text form of dates in the protocol: `2026-01-01T00:00:00.000Z`.
 enum DateText {
-    static func append(_ date: Date, _ form: DateEncoding, to buffer: inout ByteBuffer) {
+    static func append(_ date: Date, to buffer: inout ByteBuffer) {
         let milliseconds = (date.timeIntervalSince1970 * 1000).rounded()
         // Dates outside the years with four digits are clamped.
         let clamped = Int64(min(max(milliseconds, -62_167_219_200_000), 253_402_300_799_999))
         let seconds = clamped >= 0 ? clamped / 1000 : (clamped - 999) / 1000
-        ISO8601.append(
-            seconds: seconds, milliseconds: form == .milliseconds ? Int(clamped - seconds * 1000) : nil, to: &buffer)
+        ISO8601.append(seconds: seconds, milliseconds: Int(clamped - seconds * 1000), to: &buffer)
     }
 }

@@ -113,7 +113,7 @@ extension Date: _WireValue {
     public func _write(wire writer: inout _WireWriter) throws {
         guard !timeIntervalSince1970.isNaN else { throw WireCodeFallback() }
         writer.buffer.pointee.append(0x22)
-        DateText.append(self, writer.dates, to: &writer.buffer.pointee)
+        DateText.append(self, to: &writer.buffer.pointee)
         writer.buffer.pointee.append(0x22)
     }
 }

@@ -67,7 +67,7 @@ extension ValueCoder {
     package func encode<Value: _WireValue>(wire value: Value, into buffer: inout ByteBuffer) throws {
         let start = buffer.count
         let isWritten = withUnsafeMutablePointer(to: &buffer) { buffer in
-            var writer = _WireWriter(buffer, dates, coder: self)
+            var writer = _WireWriter(buffer, coder: self)
             return writer.writes(value)
         }
         if isWritten { return }

@@ -13,16 +13,14 @@ internal import Bytes
 public struct _WireWriter: ~Copyable {
     /// The output. During the encoding, only this writer and the values that it encodes write to it.
     let buffer: UnsafeMutablePointer<ByteBuffer>
-    let dates: DateEncoding
     /// The number of open arrays and objects, including those around the value.
     private var level: Int
     /// The coder for values that encode themselves; nil inside another writer. Both outlive this object.
     private let coder: Unmanaged<ValueCoder>?
     private let source: Unmanaged<JSONWriter>?
 
-    init(_ buffer: UnsafeMutablePointer<ByteBuffer>, _ dates: DateEncoding, coder: ValueCoder) {
+    init(_ buffer: UnsafeMutablePointer<ByteBuffer>, coder: ValueCoder) {
         self.buffer = buffer
-        self.dates = dates
         self.coder = .passUnretained(coder)
         source = nil
         level = 0
@@ -31,7 +29,6 @@ public struct _WireWriter: ~Copyable {
     init(_ buffer: UnsafeMutablePointer<ByteBuffer>, level: Int, source: JSONWriter) {
         self.buffer = buffer
         self.level = level
-        dates = source.dates
         coder = nil
         self.source = .passUnretained(source)
     }
@@ -109,7 +106,7 @@ public struct _WireWriter: ~Copyable {
         guard level < JSONCursor.maximumDepth else { throw WireCodeFallback() }
         if let coder { return try coder._withUnsafeGuaranteedRef { try $0.encode(value, into: &buffer.pointee) } }
         let userInfo = source?._withUnsafeGuaranteedRef { $0.userInfo } ?? [:]
-        try ValueCoder(dates: dates, userInfo: userInfo).encode(value, into: &buffer.pointee)
+        try ValueCoder(userInfo: userInfo).encode(value, into: &buffer.pointee)
     }
 
     /// Writes a raw-representable value by its raw value.

@@ -20,6 +20,9 @@ public struct StreamFilter: Sendable, Hashable {
         let test: StreamCondition
     }
 
+    /// Whether every version of the whole state is delivered, as a whole value: `{}` in the protocol.
+    package var acceptsEverything: Bool { self == Self() }
+
     /// Creates a filter that delivers every version of the whole state.
     public init() {}
 

@@ -46,7 +46,7 @@ extension LegacyTranslator {
                 buffer.append(#"{"type":"response","payload":{"callID":"# as StaticString)
                 quote(callID, &buffer)
                 buffer.append(#","result":""# as StaticString)
-                if !scanned.result.isAbsent { Base64.encode(scanned.result.bytes(in: message), into: &buffer) }
+                if !scanned.result.isAbsent { Self.append(value: scanned.result.bytes(in: message), &buffer) }
                 buffer.append(#""}}"# as StaticString)
             }
         ]
@@ -159,11 +159,52 @@ extension LegacyTranslator {
         buffer.append(#","sequenceNumber":"# as StaticString)
         buffer.append(decimal: scanned.sequenceNumber ?? 0)
         buffer.append(#","data":""# as StaticString)
-        Base64.encode(scanned.data.bytes(in: message), into: &buffer)
+        append(value: scanned.data.bytes(in: message), &buffer)
         buffer.append(#"","timestamp":""# as StaticString)
         // Without the fraction.
         buffer.append(UnsafeRawBufferPointer(rebasing: scanned.timestamp.bytes(in: message).prefix(19)))
         buffer.append(#"Z"}}"# as StaticString)
+    }
+
+    // MARK: Values
+
+    /// Appends a value as base64, its dates in whole seconds.
+    private static func append(value: UnsafeRawBufferPointer, _ buffer: inout ByteBuffer) {
+        var (copied, at) = (0, 0)
+        var whole = ByteBuffer()
+        while at + DateForm.count + 2 <= value.count {
+            guard isDate(value, at: at) else {
+                at += 1
+                continue
+            }
+            let fraction = at + 1 + DateForm.secondCount
+            whole.append(UnsafeRawBufferPointer(rebasing: value[copied..<fraction]))
+            whole.append(0x5A)
+            at += 1 + DateForm.count
+            copied = at
+        }
+        guard copied > 0 else { return Base64.encode(value, into: &buffer) }
+        whole.append(UnsafeRawBufferPointer(rebasing: value[copied...]))
+        Base64.encode(whole.bytes, into: &buffer)
+    }
+
+    /// Returns whether a string at an offset of JSON is a date of version 3 and not the name of a member.
+    private static func isDate(_ json: UnsafeRawBufferPointer, at start: Int) -> Bool {
+        let end = start + 1 + DateForm.count
+        // A quote inside a string follows a backslash.
+        guard json[start] == 0x22, json[end] == 0x22, start == 0 || json[start - 1] != 0x5C else { return false }
+        if end + 1 < json.count, json[end + 1] == UInt8(ascii: ":") { return false }
+        return zip(json[(start + 1)...], DateForm.text.utf8).allSatisfy { byte, form in
+            form == UInt8(ascii: "0") ? (0x30...0x39).contains(byte) : byte == form
+        }
+    }
+
+    /// The form of dates in version 3; a 0 stands for any digit.
+    private enum DateForm {
+        static let text = "0000-00-00T00:00:00.000Z"
+        static var count: Int { 24 }
+        /// The number of characters before the fraction.
+        static var secondCount: Int { 19 }
     }
 
     private mutating func streamEnd(_ message: UnsafeRawBufferPointer) -> [UInt8] {

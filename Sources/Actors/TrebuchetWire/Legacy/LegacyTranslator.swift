@@ -2,9 +2,8 @@ package import Bytes
 
 /// Translates messages of a client of version 1 or 2 into version 3, and the messages to it into its version.
 ///
-/// It only handles messages, without types, clock or socket. Dates inside values are therefore not translated: the encoder for
-/// such a client writes them in whole seconds (`DateEncoding`). Mangled targets stay too; version 3 has them for actors without
-/// `@Trebuchet`.
+/// It only handles messages, without types, clock or socket. These clients do not accept fractions of seconds, and JSON does not
+/// mark dates, so each string with the form of a date in version 3 loses its fraction on the way to them.
 package struct LegacyTranslator {
     var scanned = ScannedEnvelope()
     /// The requested streams without a response, by callID.
@@ -40,13 +39,16 @@ package struct LegacyTranslator {
 
     // MARK: From the client
 
+    /// Returns the name in version 3 of an actor's method by its mangled name and number of arguments; nil for others.
+    package typealias MethodNames = (_ actor: String, _ mangled: String, _ arguments: Int) -> String?
+
     /// Translates a client's message into version 3. The server reports the error.
     package mutating func incoming(
-        _ message: UnsafeRawBufferPointer, into buffer: inout ByteBuffer
+        _ message: UnsafeRawBufferPointer, into buffer: inout ByteBuffer, methodNames: MethodNames
     ) throws(EnvelopeError) {
         try scanned.scan(message)
         switch scanned.kind {
-        case .invocation: try invocation(message, &buffer)
+        case .invocation: try invocation(message, &buffer, methodNames)
         case .streamResume: try streamResume(message, &buffer)
         case .streamEnd: streamEnd(message, &buffer)
         case .cancel:
@@ -66,16 +68,18 @@ package struct LegacyTranslator {
     }
 
     private mutating func invocation(
-        _ message: UnsafeRawBufferPointer, _ buffer: inout ByteBuffer
+        _ message: UnsafeRawBufferPointer, _ buffer: inout ByteBuffer, _ methodNames: MethodNames
     ) throws(EnvelopeError) {
         let target = scanned.string(scanned.targetIdentifier, in: message)
         // The name of a method has labels or is mangled.
-        if target.hasPrefix("observe"), !target.utf8.contains(UInt8(ascii: "(")) {
-            recordCall(target, scanned.string(scanned.actorID, in: message), Array(scanned.callID.bytes(in: message)))
-        }
+        let isStream = target.hasPrefix("observe") && !target.utf8.contains(UInt8(ascii: "("))
+        let isMangled = target.hasPrefix("$s")
+        let actor = isStream || isMangled ? scanned.string(scanned.actorID, in: message) : ""
+        if isStream { recordCall(target, actor, Array(scanned.callID.bytes(in: message))) }
         buffer.append(#"{"type":"invocation","payload":{"callID":"# as StaticString)
         quote(scanned.callID, of: message, &buffer)
-        writeAddress(in: message, &buffer)
+        writeAddress(
+            in: message, method: isMangled ? methodNames(actor, target, scanned.arguments.count) : nil, &buffer)
         buffer.append(#","arguments":["# as StaticString)
         for (index, range) in scanned.arguments.enumerated() {
             if index > 0 { buffer.append(0x2C) }
@@ -99,7 +103,7 @@ package struct LegacyTranslator {
             buffer.append(decimal: UInt64(limit))
         }
         do throws(EnvelopeError) {
-            try filter(in: message, &buffer)
+            try filter(in: message, isStream: isStream, &buffer)
         } catch {
             throw callError(error.message, message)
         }
@@ -117,7 +121,7 @@ package struct LegacyTranslator {
         writeAddress(in: message, &buffer)
         buffer.append(#","lastSequence":"# as StaticString)
         buffer.append(decimal: scanned.lastSequence ?? 0)
-        try filter(in: message, &buffer)
+        try filter(in: message, isStream: true, &buffer)
         buffer.append("}}" as StaticString)
         if name != own, resumed.count < Self.maximumResumed { resumed.insert(name) }
     }
@@ -129,19 +133,23 @@ package struct LegacyTranslator {
     }
 
     /// Writes the actor and the target. Only the `id` of an older `actorID` is used.
-    private func writeAddress(in message: UnsafeRawBufferPointer, _ buffer: inout ByteBuffer) {
+    private func writeAddress(
+        in message: UnsafeRawBufferPointer, method: String? = nil, _ buffer: inout ByteBuffer
+    ) {
         buffer.append(#","actorID":"# as StaticString)
         quote(scanned.actorID, of: message, &buffer)
         buffer.append(#","targetIdentifier":"# as StaticString)
-        quote(scanned.targetIdentifier, of: message, &buffer)
+        guard let method else { return quote(scanned.targetIdentifier, of: message, &buffer) }
+        JSONString.append(method, to: &buffer)
     }
 
+    /// Writes the filter. A stream without one gets the filter that accepts everything: its client does not know patches.
     private func filter(
-        in message: UnsafeRawBufferPointer, _ buffer: inout ByteBuffer
+        in message: UnsafeRawBufferPointer, isStream: Bool, _ buffer: inout ByteBuffer
     ) throws(EnvelopeError) {
-        guard !scanned.streamFilter.isAbsent,
-            let filter = try StreamFilter.legacy(scanned.streamFilter.bytes(in: message))
-        else { return }
+        var filter: StreamFilter?
+        if !scanned.streamFilter.isAbsent { filter = try .legacy(scanned.streamFilter.bytes(in: message)) }
+        guard let filter = filter ?? (isStream ? StreamFilter() : nil) else { return }
         buffer.append(#","filter":"# as StaticString)
         filter.append(to: &buffer)
     }

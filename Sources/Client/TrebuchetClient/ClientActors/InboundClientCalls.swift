@@ -56,16 +56,16 @@ final class InboundClientCalls {
             return answer(key, .failure(TrebuchetError(.rateLimited, text)))
         }
         let limit = Duration.milliseconds(message.envelope.pointee.timeoutMilliseconds ?? 60_000)
-        let call = InboundClientCall(after: limit)
+        let call = InboundClientCall(after: limit, on: core.loop)
         // Set before the start, because the call may end immediately. Normally the server ends a call; this timer handles calls
         // that it has forgotten.
-        call.timer = core.loop.schedule(after: limit + Self.patience, for: self) { calls in
+        call.state.value.timer = core.loop.schedule(after: limit + Self.patience, for: self) { calls in
             calls.endCall(key, TrebuchetError(.timeout, "the call took longer than \(limit)"))
         }
         do {
             try start(call, key, message)
         } catch {
-            call.timer?.cancel()
+            call.state.value.timer?.cancel()
             answer(key, .failure(error))
         }
     }
@@ -95,9 +95,7 @@ final class InboundClientCalls {
                         + method.generics.counted("generic substitution")
                 )
             }
-            operation = try states.operation(record, method, message, .milliseconds)
-        case .program(let method):
-            operation = try record.operation(method, states.decoder(message, .milliseconds), in: system)
+            operation = try states.operation(record, method, message)
         case .stream: throw notForClients("streams", message)
         case .unknown(let method):
             throw TrebuchetError(
@@ -112,7 +110,7 @@ final class InboundClientCalls {
             return Caller.$current.withValue(server) { CallTask.start(record, operation, call, finish) }
         }
         let observed = ObservedCall(passing: trace)
-        call.observedCall = observed
+        call.state.value.observedCall = observed
         observed.during { Caller.$current.withValue(server) { CallTask.start(record, operation, call, finish) } }
     }
 
@@ -146,7 +144,7 @@ final class InboundClientCalls {
     func lost(_ number: Int) {
         for (key, call) in running where key.number == number {
             running[key] = nil
-            call.observedCall?.markEnded()
+            call.state.value.observedCall?.markEnded()
             call.cancel()
         }
         guard let caller, caller.number == number else { return }
@@ -156,8 +154,8 @@ final class InboundClientCalls {
 
     private func finish(_ key: Key, _ outcome: CallOutcome) {
         guard let call = running.removeValue(forKey: key) else { return }
-        call.timer?.cancel()
-        call.observedCall?.markEnded()
+        call.state.value.timer?.cancel()
+        call.state.value.observedCall?.markEnded()
         answer(key, outcome)
         core.hostedCallEnded(over: key.number)
     }

@@ -20,8 +20,6 @@ struct ForwardedClient: Codable {
     var host: String?
     var port: Int?
     var largestMessage: Int
-    /// Whether dates are encoded for clients of versions 1 and 2.
-    var wholeSeconds: Bool
 
     /// The authenticated principal of the client.
     struct ForwardedPrincipal: Codable {
@@ -49,7 +47,7 @@ struct ForwardedClient: Codable {
     }
 
     init(
-        session: String, streams: String, caller: CallerConnection?, largestMessage: Int, wholeSeconds: Bool
+        session: String, streams: String, caller: CallerConnection?, largestMessage: Int
     ) {
         self.session = session
         self.streams = streams
@@ -64,7 +62,6 @@ struct ForwardedClient: Codable {
         host = caller?.remoteAddress?.host
         port = caller?.remoteAddress?.port
         self.largestMessage = largestMessage
-        self.wholeSeconds = wholeSeconds
     }
 
     var payload: [UInt8] {

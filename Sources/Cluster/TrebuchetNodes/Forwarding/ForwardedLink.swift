@@ -52,8 +52,7 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, UpstreamServer, @unc
 
     private func open(_ client: ForwardedClient, at shard: ServerShard) {
         let connection = ServerConnection.open(
-            over: self, at: shard, caller: client.caller, largestMessage: client.largestMessage,
-            dates: client.wholeSeconds ? .wholeSeconds : .milliseconds)
+            over: self, at: shard, caller: client.caller, largestMessage: client.largestMessage)
         self.connection = connection
         if client.revocation != nil, let caller = connection.caller { client.update(caller.connection) }
     }

@@ -68,7 +68,7 @@ final class RemoteCallForwarder: ConnectionForwarder {
         let stream = ForwardedStream(
             callID: callID, actor: requested.actor.text, target: requested.target, filter: filter,
             epoch: message.text(envelope.pointee.epoch), sequence: envelope.pointee.lastSequence ?? 0,
-            mayShare: connection.mayShareStreams, reservation: reservation)
+            mayShare: true, reservation: reservation)
         forward(message, callID, requested, stream, isRepeatable: true)
     }
 
@@ -236,8 +236,7 @@ final class RemoteCallForwarder: ConnectionForwarder {
     private func client() -> ForwardedClient {
         ForwardedClient(
             session: connection.session, streams: "\(channelCount).",
-            caller: connection.caller?.connection, largestMessage: Int(connection.largestMessage),
-            wholeSeconds: connection.dates == .wholeSeconds)
+            caller: connection.caller?.connection, largestMessage: Int(connection.largestMessage))
     }
 
     /// Removes a channel. Returns whether it was in use.

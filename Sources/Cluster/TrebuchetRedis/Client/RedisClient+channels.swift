@@ -1,5 +1,6 @@
 internal import Networking
 internal import Platform
+internal import Transports
 
 /// Receives the events of a channel, on the client's reactor.
 package typealias RedisSubscriber = @Sendable (RedisChannelEvent) -> Void
@@ -13,10 +14,8 @@ package enum RedisChannelEvent: Equatable, Sendable {
     case ended(RedisError)
 }
 
-/// A channel and its subscribers.
-///
-/// `@unchecked Sendable`: it is accessed only on the client's reactor.
-final class RedisChannelSubscribers: @unchecked Sendable {
+/// A channel and its subscribers. Only on the client's reactor.
+final class RedisChannelSubscribers {
     let name: [UInt8]
     var subscribers: [Int: RedisSubscriber] = [:]
     /// The completions of unconfirmed subscriptions.
@@ -116,9 +115,9 @@ extension RedisClient {
     }
 
     func sendSubscribe(_ topic: RedisChannelSubscribers, over connection: RedisConnection) {
-        let now = reactor.now
+        let (now, bound) = (reactor.now, LoopBound(topic, on: reactor))
         connection.send(topic.join, now: now, deadline: .max, expecting: .joined(topic.name)) { [weak self] outcome in
-            self?.didSubscribe(topic, outcome)
+            self?.didSubscribe(bound.value, outcome)
         }
         scheduleDeadlineCheck(at: now &+ settings.commandTimeout.nanoseconds)
     }

@@ -74,7 +74,9 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
 
     deinit {
         switch state {
-        case .handshake(let connection), .open(let connection): reactor.execute { connection.close() }
+        case .handshake(let connection), .open(let connection):
+            let channel = connection.channel
+            reactor.execute { channel.close() }
         default: break
         }
     }
@@ -217,12 +219,12 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
         handshakeTimer = reactor.schedule(after: settings.connectTimeout, for: self) { client in
             client.refuse(connection, "\(endpoint) accepted the connection and does not respond")
         }
-        let now = reactor.now
+        let (now, bound) = (reactor.now, LoopBound(connection, on: reactor))
         let handshake = target.handshake(name: settings.clientName, scripts: scripts)
         for (index, command) in handshake.enumerated() {
             let isLast = index == handshake.count - 1
             connection.send(command, now: now, deadline: .max) { [weak self] outcome in
-                self?.didReceiveHandshakeReply(connection, outcome, isLast: isLast)
+                self?.didReceiveHandshakeReply(bound.value, outcome, isLast: isLast)
             }
         }
     }

@@ -50,8 +50,9 @@ extension RedisClient {
             isConfirming = false
             return
         }
+        let waiting = all.map { (confirmation: $0.confirmation, done: $0.done) }
         send(confirmation.wait) { outcome in
-            for each in all { each.done(Self.result(outcome, each.confirmation)) }
+            for each in waiting { each.done(Self.result(outcome, each.confirmation)) }
             self.reactor.execute { self.sendWait() }
         }
     }

@@ -12,10 +12,8 @@ protocol RedisConnectionOwner: AnyObject {
 }
 
 /// One connection to a server. Replies arrive in the order of the commands; push messages between them are passed to
-/// the owner.
-///
-/// `@unchecked Sendable`: it is accessed only on its reactor.
-final class RedisConnection: ByteChannelDelegate, @unchecked Sendable {
+/// the owner. Only on its reactor.
+final class RedisConnection: ByteChannelDelegate {
     /// A command that waits for its reply.
     private struct Pending {
         /// Nil after the deadline; the reply is still to come.
@@ -41,7 +39,7 @@ final class RedisConnection: ByteChannelDelegate, @unchecked Sendable {
     }
 
     let endpoint: RedisURL.Endpoint
-    private let channel: ByteChannel
+    let channel: ByteChannel
     private let patience: UInt64
     private weak var owner: (any RedisConnectionOwner)?
     private var parser = RESPParser()

@@ -186,10 +186,9 @@ extension AccessPolicy {
 }
 
 /// A public key of libcrypto.
-///
-/// `@unchecked Sendable`: the key is immutable after init, and each verification has a separate context.
-private final class PublicKey: @unchecked Sendable {
-    private let pointer: OpaquePointer
+private final class PublicKey: Sendable {
+    // `nonisolated(unsafe)`: the key is immutable after init, and each verification has a separate context.
+    private nonisolated(unsafe) let pointer: OpaquePointer
     private let isEC: Bool
 
     init(pem: String, type: Int32) throws {

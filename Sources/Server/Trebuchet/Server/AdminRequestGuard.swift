@@ -19,9 +19,7 @@ package struct AdminRequestGuard: Sendable {
     ]
 
     /// A weak reference to the server.
-    ///
-    /// `@unchecked Sendable`: never changed.
-    private final class Server: @unchecked Sendable {
+    private final class Server: Sendable {
         weak let server: TrebuchetServer?
         init(_ server: TrebuchetServer) { self.server = server }
     }

@@ -137,7 +137,7 @@ extension ServerConnection {
     /// The connection now. Runs on its reactor.
     fileprivate var description: ServerView.Connection {
         ServerView.Connection(
-            peer: peer, protocolVersion: dates == .milliseconds ? 3 : 2, reactor: shard.reactor.name,
+            peer: peer, protocolVersion: link is LegacyLink ? 2 : 3, reactor: shard.reactor.name,
             age: MonotonicClock.now &- opened, streams: streams.count, calls: running.count,
             bufferedBytes: max(link.memory?.bufferedBytes ?? 0, link.pendingBytes), isWritable: isWritable,
             isDraining: isDraining, isForwarded: upstream != nil)

@@ -28,7 +28,7 @@ extension TrebuchetServer {
 
     /// Logs that persistable states are only in memory, at a server of a cluster without its own store: the coordination store has
     /// the states of cluster actors only. A server without any store does not log it.
-    func warnOfMemory<A: DistributedActor>(_ type: A.Type, as name: String) {
+    func warnOfMemory<A: TrebuchetActor>(_ type: A.Type, as name: String) {
         guard context.router != nil, locals.persists(type) else { return }
         context.logAt(
             .warning,

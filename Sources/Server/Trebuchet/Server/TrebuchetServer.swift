@@ -1,6 +1,5 @@
 internal import Platform
 internal import Bytes
-public import Distributed
 package import Networking
 internal import Relays
 internal import Synchronization
@@ -177,9 +176,8 @@ public final class TrebuchetServer: Sendable {
     ///
     /// - Parameter inspectable: Indicates whether the inspector shows the actor's states and the arguments of its calls. False hides them for
     ///   all actors of its type in the process.
-    public func expose<A: DistributedActor>(_ actor: A, as name: String, inspectable: Bool = true) async
-    where A.ActorSystem == TrebuchetActorSystem {
-        if !inspectable { ActorTypes.any(A.self).hide() }
+    public func expose<A: TrebuchetActor>(_ actor: A, as name: String, inspectable: Bool = true) async {
+        if !inspectable { ActorTypes.entry(of: A.self).hide() }
         guard locals.mustLoad(A.self) else {
             warnOfMemory(A.self, as: name)
             let old = directory.record(ActorName(name))
@@ -189,7 +187,7 @@ public final class TrebuchetServer: Sendable {
             return
         }
         let old = directory.record(ActorName(name))
-        let registration = ActorDirectory.Registration(type: ActorTypes.any(A.self)) {
+        let registration = ActorDirectory.Registration(type: ActorTypes.entry(of: A.self)) {
             [weak actorSystem, locals, loads = context.loads] name in
             guard let actorSystem else { throw TrebuchetError(.unavailable, "the server was released") }
             let record = try await loads.recordingFailure(of: name) {
@@ -237,19 +235,19 @@ public final class TrebuchetServer: Sendable {
     ///     store has the persisted states.
     ///   - inspectable: See `expose(_:as:inspectable:)`. True by default.
     ///   - make: Creates the actor for the whole name (`lists/42`). The caller receives the errors that it throws.
-    public func expose<A: DistributedActor>(
+    public func expose<A: TrebuchetActor>(
         _ type: A.Type, as pattern: String, idle: Duration? = nil, discarding: Bool = false,
         placement: ActorPlacement = .node, inspectable: Bool = true,
         _ make: @escaping @Sendable (_ id: String) async throws -> A
-    ) where A.ActorSystem == TrebuchetActorSystem {
+    ) {
         precondition(pattern.utf8.last == UInt8(ascii: "*"), "pattern '\(pattern)' must end in *, such as lists/*")
-        if !inspectable { ActorTypes.any(A.self).hide() }
+        if !inspectable { ActorTypes.entry(of: A.self).hide() }
         let isClustered = placement == .cluster && context.router != nil
         if !locals.mustLoad(A.self, isClustered: isClustered) { warnOfMemory(A.self, as: pattern) }
         directory.insert(
             prefix: String(pattern.dropLast()),
             ActorDirectory.Registration(
-                type: ActorTypes.any(A.self),
+                type: ActorTypes.entry(of: A.self),
                 make: { [weak actorSystem, locals, loads = context.loads] name in
                     let actor = try await make(name)
                     guard let actorSystem else { throw TrebuchetError(.unavailable, "the server was released") }

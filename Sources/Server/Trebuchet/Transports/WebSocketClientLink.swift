@@ -3,10 +3,8 @@ internal import TrebuchetClient
 internal import TrebuchetWire
 internal import WebSockets
 
-/// A client's connection over a WebSocket.
-///
-/// `@unchecked Sendable`: used on the client's reactor only.
-final class WebSocketClientLink: ClientLink, WebSocketHandler, @unchecked Sendable {
+/// A client's connection over a WebSocket. Only on the client's reactor.
+final class WebSocketClientLink: ClientLink, WebSocketHandler {
     private let receiver: ConnectionReceiver
     private let socket: WebSocket
     private let address: String

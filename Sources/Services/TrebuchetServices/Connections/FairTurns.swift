@@ -9,8 +9,8 @@ internal import Transports
 /// A turn of the reactor spends about one time slice on this work. The rest waits here and not in the queue of the reactor, so
 /// calls that take no slices wait for one slice at most.
 ///
-/// `@unchecked Sendable`: accessed only on its reactor.
-final class FairTurns: EndOfTurnTask, @unchecked Sendable {
+/// Only on its reactor.
+final class FairTurns: EndOfTurnTask {
     fileprivate typealias Queue = FairQueue<CallerConnection, CallerHost, SuspendedTask>
 
     /// The work of one call in slices.
@@ -72,8 +72,10 @@ final class FairTurns: EndOfTurnTask, @unchecked Sendable {
     }
 
     /// Returns the turns of each reactor of a system.
-    static func ofReactors(_ system: TrebuchetActorSystem) -> [ObjectIdentifier: FairTurns] {
-        let all = system.shards.map { (ObjectIdentifier($0.reactor), FairTurns($0.reactor)) }
+    static func ofReactors(_ system: TrebuchetActorSystem) -> [ObjectIdentifier: LoopBound<FairTurns>] {
+        let all = system.shards.map {
+            (ObjectIdentifier($0.reactor), LoopBound(passing: FairTurns($0.reactor), to: $0.reactor))
+        }
         return Dictionary(all) { $1 }
     }
 

@@ -2,9 +2,9 @@ internal import Relays
 
 /// The link between two streams of a chain: keeps the stream above alive, and ends the delivery when it is released.
 @usableFromInline
-final class Attachment: @unchecked Sendable {
-    // Unchecked: `stream` is written only in `deinit`.
-    private var stream: (any AnyObject & Sendable)?
+final class Attachment: Sendable {
+    // `nonisolated(unsafe)`: written only in `deinit`.
+    private nonisolated(unsafe) var stream: (any AnyObject & Sendable)?
     private let end: @Sendable () -> Void
 
     /// Creates an attachment without adding the inlet to the outlet; the outlet adds it afterwards.

@@ -1,13 +1,13 @@
 public import Synchronization
 
 /// The output of a stream: its current value and the attached inlets.
-public final class Outlet<Value: Sendable>: @unchecked Sendable {
-    // Unchecked: the memory of `cell` is accessed only under the lock of `state`. The value is stored apart from the
-    // state, and the inlets are stored without their type, because types generic over `Value` would be looked up at
-    // each delivery, which took half of its time.
+public final class Outlet<Value: Sendable>: Sendable {
+    // The value is stored apart from the state, and the inlets are stored without their type, because types generic over
+    // `Value` would be looked up at each delivery, which took half of its time.
     @usableFromInline let state: Mutex<OutletState>
     /// Initialized when `hasValue` is true.
-    @usableFromInline let cell = UnsafeMutablePointer<Value>.allocate(capacity: 1)
+    // `nonisolated(unsafe)`: accessed only under the lock of `state`.
+    @usableFromInline nonisolated(unsafe) let cell = UnsafeMutablePointer<Value>.allocate(capacity: 1)
     @usableFromInline let keepsValue: Bool
     private let level: Atomic<Int>
 

@@ -17,6 +17,8 @@
             var descriptor: Int32?
             var isStarted = false
             var watches: [UInt64: FileWatch] = [:]
+            /// The names on the path to each file, in the folders that are watched for it.
+            var entries: [UInt64: Set<FileWatch.WatchedEntry>] = [:]
             /// The watches whose path contains a name in a folder, by the system's number of the folder.
             var folders: [Int32: [String: Set<UInt64>]] = [:]
             var lastNumber: UInt64 = 0
@@ -77,8 +79,8 @@
             for entry in entries {
                 state.folders[entry.folder, default: [:]][entry.name, default: []].insert(watch.number)
             }
-            let obsolete = watch.entries.subtracting(entries)
-            watch.entries = entries
+            let obsolete = (state.entries[watch.number] ?? []).subtracting(entries)
+            state.entries[watch.number] = entries.isEmpty ? nil : entries
             for entry in obsolete {
                 state.folders[entry.folder]?[entry.name]?.remove(watch.number)
                 if state.folders[entry.folder]?[entry.name]?.isEmpty == true {
@@ -141,9 +143,7 @@
     }
 
     /// A watched file.
-    ///
-    /// Unchecked: `entries` is used only under the lock of ``FolderWatches``, the rest never changes.
-    final class FileWatch: @unchecked Sendable {
+    final class FileWatch: Sendable {
         /// A name in a folder, by the system's number of the folder.
         struct WatchedEntry: Hashable {
             let folder: Int32
@@ -153,8 +153,6 @@
         let number: UInt64
         let path: String
         private let onChange: @Sendable () -> Void
-        /// The names on the path to the file, in the folders that are watched for it.
-        var entries: Set<WatchedEntry> = []
         private let watches: FolderWatches
         private let notification = Mutex(NotificationState.no)
 

@@ -205,10 +205,9 @@ public final class SharedStore: Sendable {
 }
 
 /// Any id as a key of a table that is shared between threads. Ids of different types are different.
-///
-/// Unchecked: created from a Sendable value only, and never changed.
-struct SendableKey: Hashable, @unchecked Sendable {
-    private let base: AnyHashable
+struct SendableKey: Hashable, Sendable {
+    // `nonisolated(unsafe)`: created from a Sendable value only.
+    private nonisolated(unsafe) let base: AnyHashable
     private let type: ObjectIdentifier
 
     init<ID: Hashable & Sendable>(_ id: ID) { self.init(id, of: ID.self) }

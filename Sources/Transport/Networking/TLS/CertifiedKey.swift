@@ -2,9 +2,7 @@ internal import COpenSSL
 package import Transports
 
 /// A certificate with its private key, in memory: that of a cluster's authority, or of a node.
-///
-/// `@unchecked Sendable`: OpenSSL counts references to certificates and keys, and nothing changes them after their creation.
-package final class CertifiedKey: @unchecked Sendable {
+package final class CertifiedKey: Sendable {
     /// The time before its creation from which a certificate is valid, for peers whose clocks are behind.
     private static let clockSkew = 86_400
     /// The end of a certificate that does not expire (RFC 5280 §4.1.2.5).
@@ -12,8 +10,9 @@ package final class CertifiedKey: @unchecked Sendable {
     private static let ascii: Int32 = 0x1001  // MBSTRING_ASC, a macro
     private static let version3 = 2
 
-    let certificate: OpaquePointer
-    let key: OpaquePointer
+    // `nonisolated(unsafe)`: OpenSSL counts references to certificates and keys, and nothing changes them after their creation.
+    nonisolated(unsafe) let certificate: OpaquePointer
+    nonisolated(unsafe) let key: OpaquePointer
 
     /// Takes ownership of both.
     private init(_ certificate: OpaquePointer, _ key: OpaquePointer) {

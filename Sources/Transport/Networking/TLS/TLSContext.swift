@@ -3,13 +3,13 @@ internal import Glibc
 internal import Synchronization
 package import Transports
 
-/// Certificates, keys and settings that many TLS connections share.
-///
-/// `@unchecked Sendable`: OpenSSL counts references to an `SSL_CTX` and locks the state that connections change in it; this
-/// object is immutable after its creation.
-package final class TLSContext: @unchecked Sendable {
-    /// A session that a later connection may resume. OpenSSL counts its references, so it can move between threads.
-    private struct ResumableSession: @unchecked Sendable { let session: OpaquePointer }
+/// Certificates, keys and settings that many TLS connections share. Immutable after its creation.
+package final class TLSContext: Sendable {
+    /// A session that a later connection may resume.
+    private struct ResumableSession: Sendable {
+        // `nonisolated(unsafe)`: OpenSSL counts its references, so it can move between threads.
+        nonisolated(unsafe) let session: OpaquePointer
+    }
 
     private static let clients = Mutex<[TLSClientSettings: TLSContext]>([:])
     private static let maximumClients = 16
@@ -28,7 +28,8 @@ package final class TLSContext: @unchecked Sendable {
     private static let noCompression: UInt64 = 1 << 17
     private static let noRenegotiation: UInt64 = 1 << 30
 
-    let pointer: OpaquePointer
+    // `nonisolated(unsafe)`: OpenSSL counts references to an `SSL_CTX` and locks the state that connections change in it.
+    nonisolated(unsafe) let pointer: OpaquePointer
     let isServer: Bool
     private let verifiesHost: Bool
     private let serverName: String?

@@ -14,7 +14,7 @@ enum Reference {
                 throw EncodingError.invalidValue(date, .init(codingPath: encoder.codingPath, debugDescription: "none"))
             }
             var buffer = ByteBuffer()
-            DateText.append(date, .milliseconds, to: &buffer)
+            DateText.append(date, to: &buffer)
             var container = encoder.singleValueContainer()
             try container.encode(String(decoding: buffer.bytes, as: UTF8.self))
         }

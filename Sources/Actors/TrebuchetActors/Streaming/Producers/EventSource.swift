@@ -55,7 +55,7 @@ final class EventSource: StreamProducer, @unchecked Sendable {
         countEncoding()
         var data = ByteBuffer()
         do {
-            try coder().encode(event, into: &data)
+            try coder.encode(event, into: &data)
         } catch {
             throw TrebuchetError(
                 .internal, "an event of type \(Event.self) cannot be encoded: \(describe(error))")

@@ -14,12 +14,9 @@ final class FilterEvaluator {
         case value(StateCopy)
     }
 
-    /// The evaluation of one version.
-    ///
-    /// `@unchecked Sendable`: constants. The filters are queried under their locks, and the coder has no other user.
-    final class Job: @unchecked Sendable {
+    /// The evaluation of one version. The coder has no other user.
+    final class Job: Sendable {
         let sequence: UInt64
-        let dates: DateEncoding
         /// Whether the version may be shown, so that all filters receive it. Otherwise it is for subscribers that wait for a write.
         let isShown: Bool
         let filters: [FilteredSource]
@@ -28,11 +25,11 @@ final class FilterEvaluator {
         private let memory: MemoryBudget?
 
         init(
-            _ content: Content, sequence: UInt64, _ dates: DateEncoding, isShown: Bool, filters: [FilteredSource],
-            coder: ValueCoder, memory: MemoryBudget?
+            _ content: Content, sequence: UInt64, isShown: Bool, filters: [FilteredSource], coder: ValueCoder,
+            memory: MemoryBudget?
         ) {
-            (self.content, self.sequence, self.dates) = (content, sequence, dates)
-            (self.isShown, self.filters, self.coder, self.memory) = (isShown, filters, coder, memory)
+            (self.content, self.sequence, self.isShown) = (content, sequence, isShown)
+            (self.filters, self.coder, self.memory) = (filters, coder, memory)
         }
 
         /// Encodes the version and locates, compares and hashes all parts that the filters read.
@@ -66,7 +63,7 @@ final class FilterEvaluator {
     private let home: SystemShard
     private var running: Job?
     private var queued: [Job] = []
-    private var waiters: [(sequence: UInt64, dates: DateEncoding, body: Waiter)] = []
+    private var waiters: [(sequence: UInt64, body: Waiter)] = []
     /// The number of evaluations so far.
     private(set) var count = 0
 
@@ -77,25 +74,23 @@ final class FilterEvaluator {
 
     /// Queues a version, which replaces an older one that waits.
     func evaluate(_ job: Job) {
-        queued.removeAll { $0.dates == job.dates && $0.isShown == job.isShown }
+        queued.removeAll { $0.isShown == job.isShown }
         queued.append(job)
         startNext()
     }
 
     /// Calls `body` after the evaluation of a version or a newer one. Returns false if none is queued that includes `filter`.
-    func awaitVersion(_ sequence: UInt64, _ dates: DateEncoding, _ filter: FilteredSource, _ body: @escaping Waiter)
-        -> Bool
-    {
+    func awaitVersion(_ sequence: UInt64, _ filter: FilteredSource, _ body: @escaping Waiter) -> Bool {
         let isQueued = (queued + [running].compactMap { $0 }).contains { job in
-            job.sequence >= sequence && job.dates == dates && job.filters.contains { $0 === filter }
+            job.sequence >= sequence && job.filters.contains { $0 === filter }
         }
-        if isQueued { waiters.append((sequence, dates, body)) }
+        if isQueued { waiters.append((sequence, body)) }
         return isQueued
     }
 
     /// Queues a version and calls `body` after its evaluation.
     func evaluate(_ job: Job, _ body: @escaping Waiter) {
-        waiters.append((job.sequence, job.dates, body))
+        waiters.append((job.sequence, body))
         evaluate(job)
     }
 
@@ -114,8 +109,8 @@ final class FilterEvaluator {
         running = nil
         let outcome = outcome.mapError(source.unencodable)
         source.didEvaluate(job, outcome)
-        let ready = waiters.filter { $0.sequence <= job.sequence && $0.dates == job.dates }
-        waiters.removeAll { $0.sequence <= job.sequence && $0.dates == job.dates }
+        let ready = waiters.filter { $0.sequence <= job.sequence }
+        waiters.removeAll { $0.sequence <= job.sequence }
         for waiter in ready { waiter.body(outcome.map { $0 }) }
         startNext()
     }

@@ -11,8 +11,8 @@ package final class FilterList: Sendable {
         var filterCounts = UsageCounts<QuotaScope, Int>()
         /// All parts that the filters refer to; nil until computed.
         var pointers: PointerSet?
-        /// The newest version, by the form of its dates.
-        var versions: [DateEncoding: FilterableVersion] = [:]
+        /// The newest version.
+        var version: FilterableVersion?
         var byteLimit = FilterQuota.defaultByteLimit
     }
 
@@ -31,7 +31,7 @@ package final class FilterList: Sendable {
     /// Returns the error if one more filter may not be added, else nil.
     func refusal(on terms: FilterQuota) -> TrebuchetError? {
         state.withLock { state in
-            guard state.filters.count(where: { !$0.acceptsEverything }) < terms.maximumFilters else {
+            guard state.filters.count(where: { !$0.filter.acceptsEverything }) < terms.maximumFilters else {
                 let text = "limit reached: at most \(terms.maximumFilters) different filters per state"
                 return TrebuchetError(.rateLimited, text + " (ServerLimits.filtersPerState)")
             }
@@ -64,7 +64,7 @@ package final class FilterList: Sendable {
             state.filters.remove(at: index)
             for scope in filter.scopes { state.filterCounts.remove(1, from: scope) }
             state.pointers = nil
-            if state.filters.isEmpty { state.versions = [:] }
+            if state.filters.isEmpty { state.version = nil }
             filterCount.store(state.filters.count, ordering: .relaxed)
         }
     }
@@ -81,15 +81,15 @@ package final class FilterList: Sendable {
     // MARK: Versions
 
     /// Returns the newest version, if it has this number.
-    func version(_ sequence: UInt64, _ dates: DateEncoding) -> FilterableVersion? {
-        state.withLock { $0.versions[dates].flatMap { $0.sequence == sequence ? $0 : nil } }
+    func version(_ sequence: UInt64) -> FilterableVersion? {
+        state.withLock { $0.version.flatMap { $0.sequence == sequence ? $0 : nil } }
     }
 
     /// Keeps a version while there are filters, unless a newer one is kept.
-    func retainVersion(_ version: FilterableVersion, _ dates: DateEncoding) {
+    func retainVersion(_ version: FilterableVersion) {
         state.withLock { state in
-            guard !state.filters.isEmpty, state.versions[dates]?.sequence ?? 0 <= version.sequence else { return }
-            state.versions[dates] = version
+            guard !state.filters.isEmpty, state.version?.sequence ?? 0 <= version.sequence else { return }
+            state.version = version
         }
     }
 

@@ -30,11 +30,7 @@ package final class FilteredSource: StreamProducer, @unchecked Sendable {
     }
 
     let filter: StreamFilter
-    /// The form of dates in its values.
-    let dates: DateEncoding
-    /// Set if the filter accepts everything: it then exists only for the form of dates and does not count as a filter.
-    let acceptsEverything: Bool
-    /// The quota scopes in which it counts.
+    /// The quota scopes in which it counts. One that accepts everything is a stream of whole values and does not count.
     let scopes: [QuotaScope]
     /// The state and its filter refer to each other while there are subscribers.
     private let base: StateSource
@@ -45,19 +41,17 @@ package final class FilteredSource: StreamProducer, @unchecked Sendable {
     ///
     /// - Parameter clock: the loop with the timers for intervals.
     init(
-        _ filter: StreamFilter, _ dates: DateEncoding, of base: StateSource, clock: any EventLoop,
-        scopes: [QuotaScope]
+        _ filter: StreamFilter, of base: StateSource, clock: any EventLoop, scopes: [QuotaScope]
     ) {
         self.filter = filter
-        self.dates = dates
-        acceptsEverything = filter == StreamFilter()
-        self.scopes = acceptsEverything ? [] : scopes
+        self.scopes = filter.acceptsEverything ? [] : scopes
         self.base = base
         self.clock = clock
         state = Mutex(State(evaluation: FilterEvaluation(filter)))
         // A filter conflates even a state without conflation.
         super.init(
-            .filter, home: base.home, buffer: acceptsEverything ? base.buffer : nil, position: 0, entry: base.entry,
+            .filter, home: base.home, buffer: filter.acceptsEverything ? base.buffer : nil, position: 0,
+            entry: base.entry,
             origin: base)
     }
 
@@ -93,7 +87,7 @@ package final class FilteredSource: StreamProducer, @unchecked Sendable {
     /// The texts that readers have not received or that are waiting, with the versions' numbers.
     var undeliveredTexts: [(SharedBytes, UInt64)] {
         // The memory of a whole state is counted at the state.
-        if acceptsEverything { return [] }
+        if filter.acceptsEverything { return [] }
         return state.withLock { state in
             var retained: [(SharedBytes, UInt64)] = []
             if let text = state.sentText { retained.append((text, state.sentSequence)) }

@@ -9,9 +9,7 @@ protocol LocalStateReaders: AnyObject, Sendable {
 
 /// The source for readers in this process. Readers receive version numbers and fetch the newest value. In streams without
 /// conflation they receive each value.
-///
-/// `@unchecked Sendable`: `read` is called only in the actor's isolation.
-final class LocalStates<Value: Codable & Sendable>: LocalStateReaders, @unchecked Sendable {
+final class LocalStates<Value: Codable & Sendable>: LocalStateReaders {
     /// A value with its version number.
     struct Version: Sendable {
         let value: Value
@@ -21,7 +19,8 @@ final class LocalStates<Value: Codable & Sendable>: LocalStateReaders, @unchecke
     let versions: StateRelay<UInt64>
     /// Nil if only the newest value counts.
     let each: (relay: EventRelay<Version>, buffer: Int)?
-    private let read: () -> Value?
+    // `nonisolated(unsafe)`: called only in the actor's isolation.
+    private nonisolated(unsafe) let read: () -> Value?
 
     /// Creates the source.
     ///

@@ -55,12 +55,12 @@ extension StateSource {
     }
 
     /// Returns the part after the streamID of a message with the current value; nil after the actor was released.
-    func suffix(_ dates: DateEncoding = .milliseconds) throws -> SharedBytes? {
+    func suffix() throws -> SharedBytes? {
         countEncoding()
         var data = ByteBuffer()
-        guard try property.encode(with: coder(writing: dates), into: &data) else { return nil }
+        guard try property.encode(with: coder, into: &data) else { return nil }
         let suffix = suffix(data, sequence: version)
-        if dates == .milliseconds { snapshotByteCount = suffix.count }
+        snapshotByteCount = suffix.count
         return suffix
     }
 
@@ -76,7 +76,7 @@ extension StateSource {
 
     /// Returns the recorded changes since the last version as a patch, if it is smaller than the whole value was.
     private func recordedPatch() -> StateUpdate.Patch? {
-        guard let changes = takeChanges?(coder()), let last = recent.newest else { return nil }
+        guard let changes = takeChanges?(coder), let last = recent.newest else { return nil }
         var patch = ByteBuffer()
         changes.write(into: &patch)
         guard patch.count + Self.patchOverhead < snapshotByteCount else { return nil }

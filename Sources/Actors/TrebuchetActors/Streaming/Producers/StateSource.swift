@@ -188,12 +188,11 @@ final class StateSource: StreamProducer, @unchecked Sendable {
     override var filterCount: Int { filters.current.count }
 
     override func filtered(
-        _ filter: StreamFilter, _ dates: DateEncoding = .milliseconds, clock: any EventLoop,
-        terms: FilterQuota = FilterQuota()
+        _ filter: StreamFilter, clock: any EventLoop, terms: FilterQuota = FilterQuota()
     ) throws -> FilteredSource {
-        if let found = filters.current.first(where: { $0.filter == filter && $0.dates == dates }) { return found }
-        let created = FilteredSource(filter, dates, of: self, clock: clock, scopes: terms.scopes)
-        if !created.acceptsEverything, let refusal = filters.refusal(on: terms) { throw refusal }
+        if let found = filters.current.first(where: { $0.filter == filter }) { return found }
+        let created = FilteredSource(filter, of: self, clock: clock, scopes: terms.scopes)
+        if !filter.acceptsEverything, let refusal = filters.refusal(on: terms) { throw refusal }
         // Added immediately, so that other subscribers find it before it is used.
         filters.addFilter(created, byteLimit: terms.byteLimit)
         return created
@@ -221,13 +220,12 @@ extension StateSource {
                 body(current)
             }
         }
-        let dates = filter.dates
         if let evaluator = evaluatorOfLarge, !filter.hasEvaluated(version) {
-            if evaluator.awaitVersion(version, dates, filter, showing) { return }
-            let job = makeJob(dates, isShown: persistence == nil, filters.current.filter { $0.dates == dates })
+            if evaluator.awaitVersion(version, filter, showing) { return }
+            let job = makeJob(isShown: persistence == nil, filters.current)
             if let job { return evaluator.evaluate(job, showing) }
         }
-        showing(Result { try filterable(dates) }.mapError { unencodable($0) })
+        showing(Result { try filterable() }.mapError { unencodable($0) })
     }
 
     /// The share of a version for filters in the turn's budget. A large one is encoded elsewhere.
@@ -237,45 +235,36 @@ extension StateSource {
     func makeFilterUpdate(_ filters: [FilteredSource]) -> (() -> Void)? {
         guard !filters.isEmpty else { return nil }
         let list = self.filters
-        let feeds = [DateEncoding.milliseconds, .wholeSeconds].compactMap { dates -> (() -> Void)? in
-            let matching = filters.filter { $0.dates == dates }
-            guard !matching.isEmpty else { return nil }
-            if evaluatorOfLarge != nil, let job = makeJob(dates, isShown: true, matching) {
-                for filter in job.filters { filter.expectEvaluation(of: version) }
-                return job.filters.isEmpty ? nil : { [weak self] in self?.evaluator?.evaluate(job) }
-            }
-            do {
-                guard let current = try filterable(dates) else { return nil }
-                return { list.feed(current, to: matching) }
-            } catch {
-                let error = unencodable(error)
-                return { for filter in matching { filter.fail(error) } }
-            }
+        if evaluatorOfLarge != nil, let job = makeJob(isShown: true, filters) {
+            for filter in job.filters { filter.expectEvaluation(of: version) }
+            return job.filters.isEmpty ? nil : { [weak self] in self?.evaluator?.evaluate(job) }
         }
-        return { for feed in feeds { feed() } }
+        do {
+            guard let current = try filterable() else { return nil }
+            return { list.feed(current, to: filters) }
+        } catch {
+            let error = unencodable(error)
+            return { for filter in filters { filter.fail(error) } }
+        }
     }
 
     /// Returns the current version, encoded once for all filters; an existing encoding for other subscribers is reused.
-    private func filterable(_ dates: DateEncoding) throws -> FilterableVersion? {
-        if let current = filters.version(version, dates) { return current }
+    private func filterable() throws -> FilterableVersion? {
+        if let current = filters.version(version) { return current }
         guard property.isThere else { return nil }
-        var text = newestText(dates)
-        if text == nil { text = try suffix(dates) }
-        guard let text else { return nil }
+        guard let text = try newestText ?? suffix() else { return nil }
         let created = FilterableVersion(text, sequence: version, memory: memoryBudget)
-        retain(created, dates)
+        retain(created)
         return created
     }
 
-    private func retain(_ created: FilterableVersion, _ dates: DateEncoding) {
+    private func retain(_ created: FilterableVersion) {
         // Alternating sizes count as large ones.
         filteredByteCount = max(created.text.count, filteredByteCount / 2)
-        filters.retainVersion(created, dates)
+        filters.retainVersion(created)
     }
 
-    private func newestText(_ dates: DateEncoding) -> SharedBytes? {
-        dates == .milliseconds && recent.newest?.sequence == version ? recent.newest?.current : nil
-    }
+    private var newestText: SharedBytes? { recent.newest?.sequence == version ? recent.newest?.current : nil }
 
     // MARK: Large versions
 
@@ -290,12 +279,12 @@ extension StateSource {
 
     /// Returns the evaluation of the current version on another thread for the filters that lack it; nil if it must stay in order,
     /// or if the actor was released.
-    private func makeJob(_ dates: DateEncoding, isShown: Bool, _ matching: [FilteredSource]) -> FilterEvaluator.Job? {
+    private func makeJob(isShown: Bool, _ matching: [FilteredSource]) -> FilterEvaluator.Job? {
         guard let home else { return nil }
-        // Without conflation, a stream with another form of dates has each version.
-        if buffer != nil, matching.contains(where: \.acceptsEverything) { return nil }
+        // Without conflation, a stream of whole values has each version.
+        if buffer != nil, matching.contains(where: { $0.filter.acceptsEverything }) { return nil }
         let content: FilterEvaluator.Content
-        if let text = filters.version(version, dates)?.text ?? newestText(dates) {
+        if let text = filters.version(version)?.text ?? newestText {
             content = .text(text)
         } else if let copy = property.copy() {
             countEncoding()
@@ -304,15 +293,15 @@ extension StateSource {
             return nil
         }
         return FilterEvaluator.Job(
-            content, sequence: version, dates, isShown: isShown, filters: matching.filter { !$0.hasEvaluated(version) },
-            coder: home.newCoder(writing: dates), memory: memoryBudget)
+            content, sequence: version, isShown: isShown, filters: matching.filter { !$0.hasEvaluated(version) },
+            coder: home.makeCoder(), memory: memoryBudget)
     }
 
     /// Passes an evaluated version to the filters.
     func didEvaluate(_ job: FilterEvaluator.Job, _ outcome: Result<FilterableVersion, TrebuchetError>) {
         switch outcome {
         case .success(let created):
-            retain(created, job.dates)
+            retain(created)
             guard job.isShown else { return }
             // Later filters request this or a newer version.
             let active = Set(filters.current.lazy.map { ObjectIdentifier($0) })

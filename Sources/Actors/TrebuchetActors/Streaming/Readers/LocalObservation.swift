@@ -1,6 +1,7 @@
 internal import Bytes
 internal import Distributed
 internal import Relays
+internal import Transports
 internal import TrebuchetWire
 
 /// The observation of a state of an actor in this process: version numbers are delivered, and values are read in the actor's
@@ -47,14 +48,15 @@ extension LocalStreams {
             return (hub, position, EventBookmark(epoch: hub.epoch, sequence: position.number), loop, isResumed)
         }
         guard let (hub, position, now, loop, isResumed) = found else { return nil }
-        let subscriber = LocalSubscriber(on: loop)
+        let relay = StateRelay(EncodedStream.State())
+        let subscriber = LoopBound(passing: LocalSubscriber(relay, on: loop), to: loop.reactor)
         let observed = EncodedStream(
-            of: StreamTarget(actorID: actor.id.id, name: name), relay: subscriber.relay,
+            of: StreamTarget(actorID: actor.id.id, name: name), relay: relay,
             reading: .events(buffer: buffer, since: bookmark ?? now, onUndecodable: onUndecodable),
             userInfo: actor.actorSystem.userInfo, report: actor.actorSystem.reportUndecodable
-        ) { subscriber.endSubscription() }
+        ) { loop.reactor.run { subscriber.value.endSubscription() } }
         guard isResumed else {
-            subscriber.relay.finish(
+            relay.finish(
                 .failed(
                     TrebuchetError(.overflow, "events were missed: their actor was activated again")))
             observed.each?.finish()
@@ -62,7 +64,7 @@ extension LocalStreams {
         }
         let created: Broadcaster? = await loop.reactor.perform {
             var created: Broadcaster?
-            subscriber.subscribe(to: hub, for: observed, behind: bookmark ?? now) { created = $0 }
+            subscriber.value.subscribe(to: hub, for: observed, behind: bookmark ?? now) { created = $0 }
             return created
         }
         if let created {
@@ -90,14 +92,15 @@ extension LocalStreams {
         guard let found else { return nil }
         do {
             let (filtered, loop) = try found.get()
-            let subscriber = LocalSubscriber(on: loop)
+            let relay = StateRelay(EncodedStream.State())
+            let subscriber = LoopBound(passing: LocalSubscriber(relay, on: loop), to: loop.reactor)
             let observed = EncodedStream(
-                of: StreamTarget(actorID: actor.id.id, name: name, filter: filter), relay: subscriber.relay,
+                of: StreamTarget(actorID: actor.id.id, name: name, filter: filter), relay: relay,
                 userInfo: actor.actorSystem.userInfo, report: actor.actorSystem.reportUndecodable
-            ) { subscriber.endSubscription() }
+            ) { loop.reactor.run { subscriber.value.endSubscription() } }
             let created: Broadcaster? = await loop.reactor.perform {
                 var created: Broadcaster?
-                subscriber.subscribe(to: filtered) { created = $0 }
+                subscriber.value.subscribe(to: filtered) { created = $0 }
                 return created
             }
             guard let created else { return observed }

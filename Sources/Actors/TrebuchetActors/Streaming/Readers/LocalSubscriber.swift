@@ -2,17 +2,18 @@ internal import Bytes
 internal import Relays
 internal import TrebuchetWire
 
-/// A reader in this process of a filtered state, or of events after a bookmark: a subscriber like a connection.
-///
-/// `@unchecked Sendable`: `subscription` is accessed only on the loop.
-final class LocalSubscriber: StreamSubscriber, @unchecked Sendable {
-    let relay = StateRelay(EncodedStream.State())
+/// A reader in this process of a filtered state, or of events after a bookmark: a subscriber like a connection. Only on its loop.
+final class LocalSubscriber: StreamSubscriber {
+    private let relay: StateRelay<EncodedStream.State>
     private let loop: SystemShard
     private var subscription: StreamSubscription?
     /// The relay for events, and their epoch. Set before it subscribes.
     private var events: (relay: EventRelay<EncodedStream.EncodedValue>, epoch: String)?
 
-    init(on loop: SystemShard) { self.loop = loop }
+    init(_ relay: StateRelay<EncodedStream.State>, on loop: SystemShard) {
+        self.relay = relay
+        self.loop = loop
+    }
 
     /// Subscribes to the events after a bookmark. On the loop.
     ///
@@ -41,12 +42,10 @@ final class LocalSubscriber: StreamSubscriber, @unchecked Sendable {
             }, attach: attach)
     }
 
-    /// Ends the subscription after the last reader has ended. Called on any thread.
+    /// Ends the subscription after the last reader has ended.
     func endSubscription() {
-        loop.reactor.run {
-            if let subscription = self.subscription { subscription.broadcaster.remove(subscription) }
-            self.subscription = nil
-        }
+        if let subscription { subscription.broadcaster.remove(subscription) }
+        subscription = nil
     }
 
     var isLocal: Bool { true }

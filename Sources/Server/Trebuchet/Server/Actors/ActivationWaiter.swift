@@ -1,10 +1,8 @@
 internal import Networking
 internal import Transports
 
-/// The calls of one reactor that wait for the activation of one name, in their order of arrival.
-///
-/// `@unchecked Sendable`: isolated to its reactor.
-final class ActivationQueue: Resumable, @unchecked Sendable {
+/// The calls of one reactor that wait for the activation of one name, in their order of arrival. Only on that reactor.
+final class ActivationQueue: Resumable {
     /// The quota scopes of the first caller, in which the activation counts.
     let scopes: QuotaScopes
     fileprivate var waiters: [ActivationWaiter] = []

@@ -26,16 +26,10 @@ package enum TimeLimit {
                     task.cancel()
                     race.finish(.failure(TrebuchetError(.timeout, "it took longer than \(limit)")))
                 }
-                let end = TimerCancellation(timer)
-                race.whenEnded { loop.execute { end.timer.cancel() } }
+                let end = LoopBound(timer, on: loop)
+                race.whenEnded { loop.execute { end.value.cancel() } }
             }
         }
-    }
-
-    /// `@unchecked Sendable`: the timer is used on its reactor alone.
-    private final class TimerCancellation: @unchecked Sendable {
-        let timer: LoopTimer
-        init(_ timer: LoopTimer) { self.timer = timer }
     }
 
     /// Resumes the caller at the first of two ends.

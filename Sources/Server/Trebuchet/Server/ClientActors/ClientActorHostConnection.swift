@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Networking
+internal import Transports
 internal import TrebuchetWire
 
 /// A connection over which a server calls actors of its client. On its reactor.
@@ -14,28 +15,31 @@ protocol ClientCallingConnection: AnyObject {
     func linkDidClose()
 }
 
-/// The part of a connection that calls actors of its client; created when the client sends its identity.
-///
-/// `@unchecked Sendable`: used on the connection's reactor only, except for constants.
-final class ClientActorHostConnection: @unchecked Sendable {
+/// The part of a connection that calls actors of its client; created when the client sends its identity. Only on the connection's
+/// reactor, except for constants.
+final class ClientActorHostConnection: Sendable {
     let client: ClientActorHost
     let reactor: Reactor
-    /// Nil after the connection has closed.
-    private var connection: (any ClientCallingConnection)?
-    /// The numbers of calls that were sent and have no response.
-    private var pendingCallIDs: Set<UInt64> = []
-    private var lastAsked: UInt64 = 0
-    private var isFull = false
+    private let state: LoopVariable<State>
 
-    init(_ connection: any ClientCallingConnection, on reactor: Reactor, _ client: ClientActorHost) {
-        self.connection = connection
+    private struct State {
+        /// Nil after the connection has closed.
+        var connection: (any ClientCallingConnection)?
+        /// The numbers of calls that were sent and have no response.
+        var pendingCallIDs: Set<UInt64> = []
+        var lastAsked: UInt64 = 0
+        var isFull = false
+    }
+
+    init(_ connection: sending any ClientCallingConnection, on reactor: Reactor, _ client: ClientActorHost) {
+        state = LoopVariable(State(connection: connection), on: reactor)
         self.client = client
         self.reactor = reactor
     }
 
     /// Sends a call. If the connection has closed meanwhile, the call is later handled as unsent.
     func send(_ call: OutboundClientCall) {
-        guard let connection else { return }
+        guard let connection = state.value.connection else { return }
         let message = call.message(at: reactor.now)
         guard message.count <= connection.largestMessage else {
             let error = connection.tooLarge(call.target, message.count)
@@ -43,29 +47,29 @@ final class ClientActorHostConnection: @unchecked Sendable {
             return client.reactor.run { self.client.finish(call.number, .failure(refusal)) }
         }
         call.wasSent = true
-        pendingCallIDs.insert(call.number)
-        lastAsked = max(lastAsked, call.number)
+        state.value.pendingCallIDs.insert(call.number)
+        state.value.lastAsked = max(state.value.lastAsked, call.number)
         connection.link.send { $0.append(message) }
-        guard !isFull, !connection.link.isWritable else { return }
-        isFull = true
+        guard !state.value.isFull, !connection.link.isWritable else { return }
+        state.value.isFull = true
         client.reactor.run { self.client.pauseSending(self) }
     }
 
     /// Tells the client that a call was cancelled.
     func cancel(_ number: UInt64) {
-        guard pendingCallIDs.remove(number) != nil else { return }
-        connection?.link.send { EnvelopeWriter.cancel(callID: String(number), into: &$0) }
+        guard state.value.pendingCallIDs.remove(number) != nil else { return }
+        state.value.connection?.link.send { EnvelopeWriter.cancel(callID: String(number), into: &$0) }
     }
 
     /// Handles a client's response. Throws if no such call was made.
     func answer(_ message: borrowing Message) throws(EnvelopeError) {
         let envelope = message.envelope
         let callID = String(decoding: message.callID, as: UTF8.self)
-        guard let number = UInt64(callID), number <= lastAsked else {
+        guard let number = UInt64(callID), number <= state.value.lastAsked else {
             throw EnvelopeError("call '\(callID)' does not exist")
         }
         // A late response: the client may have sent it before it received the cancellation.
-        guard pendingCallIDs.remove(number) != nil else { return }
+        guard state.value.pendingCallIDs.remove(number) != nil else { return }
         let limit = client.limits.clientResponseSize
         let outcome: Result<[UInt8]?, any Error>
         if message.bytes.count > limit {
@@ -98,22 +102,22 @@ final class ClientActorHostConnection: @unchecked Sendable {
     }
 
     func linkDidBecomeWritable() {
-        guard isFull else { return }
-        isFull = false
+        guard state.value.isFull else { return }
+        state.value.isFull = false
         client.reactor.run { self.client.resume(self) }
     }
 
     /// Ends the connection after the client has opened another one. The server may not have noticed the loss of this one.
     /// A drained connection stays open, since its client still responds.
     func close() {
-        guard let connection, !connection.isDraining else { return }
+        guard let connection = state.value.connection, !connection.isDraining else { return }
         connection.link.abort()
         connection.linkDidClose()
     }
 
     func linkDidClose() {
-        connection = nil
-        pendingCallIDs = []
+        state.value.connection = nil
+        state.value.pendingCallIDs = []
         client.reactor.run { self.client.lost(self) }
     }
 }

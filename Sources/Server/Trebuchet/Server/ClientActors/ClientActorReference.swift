@@ -24,7 +24,7 @@ final class ClientActorReference: ClientActor {
         in system: TrebuchetActorSystem
     ) async throws -> [UInt8]? {
         let clients = client.clients
-        let method = clients.methods.method(target, of: type)
+        let method = try clients.methods.method(target, of: type)
         if method.isIdempotent {
             throw TrebuchetError(
                 .methodNotFound,

@@ -62,12 +62,10 @@ extension ServerConnection {
         if case .method(let method) = target {
             return method._withUnsafeGuaranteedRef { callCarefully($0, of: record, message) }
         }
-        if case .program = target, isQueuedBehindOthers(message) { return }
         guard mayPass(target.name, of: record, message) else { return }
         switch target {
         case .method: break
         case .stream(let stream): startStream(stream, of: record, message)
-        case .program(let method): call(.program(method), of: record, message)
         case .unknown(let name): failUnknownMethod(name, of: type, message)
         }
     }
@@ -113,7 +111,7 @@ extension ServerConnection {
         }
         if let record, isQueued(method, record, message) { return }
         if let record, cross(method, of: record, message) { return }
-        call(.table(method), of: record, message)
+        call(method, of: record, message)
     }
 
     /// Checks authorization and rates; returns false after a refusal.
@@ -169,7 +167,7 @@ extension ServerConnection {
             }
         }
         do {
-            try asCaller(clientActorHost) { try shard.callInPlace(record, method, message, dates) }
+            try asCaller(clientActorHost) { try shard.callInPlace(record, method, message) }
         } catch {
             shard.didCall(method.row)
             return fail(callID, method.hidesErrors(record.type) ? RedactedError.hiding(error) : error)
@@ -189,7 +187,7 @@ extension ServerConnection {
             method.name, isRedacted: method.isRedacted, record.type, message, startsTrace: startsTrace)
         do {
             try observed.during {
-                try asCaller(clientActorHost) { try shard.callInPlace(record, method, message, dates) }
+                try asCaller(clientActorHost) { try shard.callInPlace(record, method, message) }
             }
         } catch {
             shard.didCall(method.row)
@@ -228,7 +226,7 @@ extension ServerConnection {
         let outcome: Result<UnsafeRawBufferPointer, any Error>
         do {
             try observed.during {
-                try asCaller(clientActorHost) { try shard.callInPlace(record, method, message, dates) }
+                try asCaller(clientActorHost) { try shard.callInPlace(record, method, message) }
             }
             outcome = .success(shard.reply.pointee.bytes)
             weight += countResult(shard.reply.pointee.count)
@@ -256,7 +254,7 @@ extension ServerConnection {
 
     /// Calls a method that may take time: its actor must be activated or is on another reactor, the method suspends, or its changes
     /// must be written.
-    private func call(_ method: CalledMethod, of record: ActorRecord?, _ message: borrowing Message) {
+    private func call(_ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message) {
         let isInTransit =
             if let record, let home = record.home {
                 method.runsInPlace && home !== shard.states && record.persisted == nil
@@ -273,7 +271,7 @@ extension ServerConnection {
     ///
     /// - Parameter completion: Called on the thread where the call ends.
     func start(
-        _ method: CalledMethod, of record: ActorRecord?, _ message: borrowing Message, _ call: InFlightCall,
+        _ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message, _ call: InFlightCall,
         _ completion: @escaping CallCompletion
     ) {
         if let record { return run(method, of: record, message, call, completion) }
@@ -282,7 +280,7 @@ extension ServerConnection {
     }
 
     func wait(
-        for name: String, _ method: CalledMethod, _ owned: OwnedMessage, _ call: InFlightCall,
+        for name: String, _ method: ActorMethod, _ owned: OwnedMessage, _ call: InFlightCall,
         _ completion: @escaping CallCompletion
     ) {
         // A strong reference: a call whose response is recorded outlives the link of its connection.
@@ -308,18 +306,17 @@ extension ServerConnection {
     }
 
     private func run(
-        _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ call: InFlightCall,
+        _ method: ActorMethod, of record: ActorRecord, _ message: borrowing Message, _ call: InFlightCall,
         _ completion: @escaping CallCompletion
     ) {
         if let recorded = call.idempotencyRecord, record.persisted?.earlier.contains(recorded) == true {
             return completion(.failure(PriorExecution()))
         }
-        let dates = dates
         call.home = record.home
         guard let home = record.home, home !== shard.states else {
             call.isAtWork = true
             return asCaller(clientActorHost) {
-                if !shard.run(method, of: record, message, dates, call, completion) {
+                if !shard.run(method, of: record, message, call, completion) {
                     call.isAtWork = false
                     wait(for: record.name, method, OwnedMessage(message), call, completion)
                 }
@@ -339,7 +336,7 @@ extension ServerConnection {
             // The call may have been queued for long. A method that suspends checks for cancellation itself.
             if method.runsInPlace, call.isCancelled { return completion(.failure(CancellationError())) }
             let isThere = connection.asCaller(hosting) {
-                there.withMessage(bytes) { there.run(method, of: record, $0, dates, call, completion) }
+                there.withMessage(bytes) { there.run(method, of: record, $0, call, completion) }
             }
             guard isThere != true else { return }
             // The actor has been deactivated meanwhile. This reactor receives that notice before the closure below.
@@ -400,5 +397,17 @@ extension ServerConnection: CallResponder {
         case .success(let result): succeed(callID, result.isEmpty ? nil : result, call.observedCall)
         case .failure(let error): fail(callID, error, call.observedCall)
         }
+    }
+}
+
+extension ActorMethod {
+    /// Returns whether error descriptions must not be logged.
+    func hidesErrors(_ type: ActorType) -> Bool { isRedacted || !type.isInspectable }
+
+    /// Returns the same method of the activated actor, whose type may differ by then.
+    func resolved(in type: ActorType) -> ActorMethod? {
+        guard case .method(let found) = type.target(name) else { return nil }
+        let method = found.takeUnretainedValue()
+        return method.arguments == arguments && method.generics == generics ? method : nil
     }
 }

@@ -133,7 +133,7 @@ extension ServerConnection {
             guard let owned = shard.withMessage(bytes, { OwnedMessage($0) }) else {
                 return finish(running, .failure(TrebuchetError(.internal, "too many messages at once")))
             }
-            wait(for: target.record.name, .table(target.method), owned, running) {
+            wait(for: target.record.name, target.method, owned, running) {
                 self.finish(running, $0, from: running.home)
             }
         case .deferred, .withdrawn: break
@@ -287,7 +287,7 @@ extension ServerShard {
                         answers.appendDeactivated()
                     }
                 } else {
-                    run(call, of: batch, target, scratch, connection.dates, answers)
+                    run(call, of: batch, target, scratch, answers)
                 }
                 // As for calls over connections of this reactor.
                 if states.isMarked { states.callDidEnd() }
@@ -313,7 +313,7 @@ extension ServerShard {
 
     private func run(
         _ call: CrossReactorCallBatch.Call, of batch: CrossReactorCallBatch, _ target: CrossReactorCallBatch.Target,
-        _ scratch: UnsafeMutablePointer<ScannedEnvelope>, _ dates: DateEncoding, _ answers: CrossReactorReplies
+        _ scratch: UnsafeMutablePointer<ScannedEnvelope>, _ answers: CrossReactorReplies
     ) {
         let bytes = batch.bytes(call)
         target.record.actorInstance.didRunInPlace()
@@ -324,7 +324,7 @@ extension ServerShard {
                 try scratch.pointee.scan(bytes)
             }
             try callInPlace(
-                target.record, target.method, Message(bytes: bytes, envelope: UnsafePointer(scratch)), dates)
+                target.record, target.method, Message(bytes: bytes, envelope: UnsafePointer(scratch)))
             answers.append(reply.pointee.bytes)
         } catch {
             answers.append(target.method.hidesErrors(target.record.type) ? RedactedError.hiding(error) : error)
@@ -343,7 +343,7 @@ extension ServerShard {
         let home = states
         batch.deferredCalls[index] = running
         let isThere = withMessage(Array(batch.bytes(call))) {
-            run(.table(target.method), of: target.record, $0, connection.dates, running) { outcome in
+            run(target.method, of: target.record, $0, running) { outcome in
                 connection.shard.deliver(from: home) {
                     connection.receiveResponse(outcome, of: index, in: batch, from: home)
                 }

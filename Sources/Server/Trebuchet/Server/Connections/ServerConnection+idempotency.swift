@@ -12,7 +12,7 @@ extension ServerConnection {
     /// Calls an `@Idempotent` method for a client that may repeat the call. Authorization and arguments have been checked.
     func callOnce(_ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message) {
         guard let name = callName(message), let call = registerCall(message, isPermitted: true) else { return }
-        recordCallStart(.table(method), of: record?.type, message, in: call)
+        recordCallStart(method, of: record?.type, message, in: call)
         callOnce(name, method, of: record, message, call)
     }
 
@@ -54,7 +54,7 @@ extension ServerConnection {
                 in: shard.idempotencyCache.persistedResponseAccount(of: name.connection, request))
         }
         let isClustered = call.message != nil
-        start(.table(method), of: record, message, run) { outcome in
+        start(method, of: record, message, run) { outcome in
             if isClustered, case .failure(let error) = outcome {
                 if ActorMoved.isIt(error) { return shard.reactor.run { shard.beginAgain(run, name) } }
                 if ActorMoved.mayHaveBegun(error) { return shard.reactor.run { shard.repeatElsewhere(run, name) } }
@@ -152,7 +152,7 @@ extension ServerConnection {
         if mayBeForgotten(name.number, message, of: request.scope) {
             return refuse(call, message, ServerIdempotencyCache.Memory.forgotten)
         }
-        recordCallStart(.table(method), of: record?.type, message, in: call)
+        recordCallStart(method, of: record?.type, message, in: call)
         callOnce(name, method, of: record, message, call, hasLookedUp: hasLookedUp)
     }
 

@@ -220,7 +220,7 @@ extension ServerConnection {
         do {
             let result = try outcome.get()
             shard.reply.pointee.reset(keepingAtMost: ServerShard.retainedReplyCapacity)
-            try result.write(with: shard.coder(writing: dates), into: &shard.reply.pointee)
+            try result.write(with: shard.coder, into: &shard.reply.pointee)
             let bytes = shard.reply.pointee.bytes
             call.callID.withUnsafeBytes {
                 didEnd(call, code($0, bytes))

@@ -117,14 +117,14 @@ extension ServerConnection {
     ///
     /// - Parameter type: nil while the actor is not activated.
     func recordCallStart(
-        _ method: CalledMethod, of type: ActorType?, _ message: borrowing Message, in call: InFlightCall
+        _ method: ActorMethod, of type: ActorType?, _ message: borrowing Message, in call: InFlightCall
     ) {
         call.row = method.row
         guard events.isEnabled(for: .callsVersionsOrSpans),
             let type = type ?? shard.directory.type(of: ActorName(message.actorName))
         else { return }
         call.observedCall = makeObservedCall(
-            method.shownName, isRedacted: method.isRedacted, type, message, startsTrace: beginsTrace(message))
+            method.name, isRedacted: method.isRedacted, type, message, startsTrace: beginsTrace(message))
     }
 
     /// Notifies event handlers of a refusal of any kind.
@@ -206,7 +206,7 @@ extension ServerConnection {
 
     /// Returns what the client receives of an error of a call or stream.
     func failure(_ error: any Error, of what: String) -> CallFailure {
-        let failure = CallFailure(error, of: what, coder: shard.coder(writing: dates), shard.context.disclosure)
+        let failure = CallFailure(error, of: what, coder: shard.coder, shard.context.disclosure)
             .truncated(Int(largestMessage))
         if !isServer { shard.counts.count(.error(failure.code.rawValue)) }
         return failure

@@ -34,7 +34,7 @@ extension ServerConnection: CallQueueOwner {
         let limit = timeLimit(of: message)
         asCaller(nil) {
             do {
-                let operation = try shard.states.operation(record, method, message, dates)
+                let operation = try shard.states.operation(record, method, message)
                 shard.calls.enqueue(
                     QueuedCall(
                         operation, of: record, method, callID: callID, bytes: bytes, within: limit,
@@ -71,7 +71,7 @@ extension ServerConnection: CallQueueOwner {
         do {
             let result = try outcome.get()
             shard.reply.pointee.reset(keepingAtMost: ServerShard.retainedReplyCapacity)
-            try result.write(with: shard.coder(writing: dates), into: &shard.reply.pointee)
+            try result.write(with: shard.coder, into: &shard.reply.pointee)
             let bytes = shard.reply.pointee.bytes
             call.callID.withUnsafeBytes { succeed($0, result.isVoid ? nil : bytes) }
         } catch {

@@ -10,9 +10,10 @@ extension ServerConnection {
     func startStream(_ stream: String, of record: ActorRecord?, _ message: borrowing Message) {
         do {
             let name = RequestedStream(actor: ActorName(message.actorName), target: stream, resumed: nil)
+            let filter = try filter(in: message)
             let request = StreamRequest(
-                name: name, streamID: nextStreamID(), callID: Array(message.callID), filter: try filter(in: message),
-                seen: nil, reservation: try reserveStream(filtered: !message.envelope.pointee.filter.isAbsent),
+                name: name, streamID: nextStreamID(), callID: Array(message.callID), filter: filter, seen: nil,
+                reservation: try reserveStream(filtered: filter?.acceptsEverything == false),
                 mayShare: isShareable(message))
             startStream(request, of: record, message)
         } catch {
@@ -57,7 +58,8 @@ extension ServerConnection {
             let name = RequestedStream(
                 actor: ActorName(message.actorName), target: stream, resumed: resumed, knownAs: knownAs)
             let callID = envelope.pointee.callID.isAbsent ? resumed : Array(message.callID)
-            let (filter, isFiltered) = (try filter(in: message), !envelope.pointee.filter.isAbsent)
+            let filter = try filter(in: message)
+            let isFiltered = filter?.acceptsEverything == false
             let continues = knownAs != nil || isOfUpstream(message)
             let request = StreamRequest(
                 name: name, streamID: resumed ?? nextStreamID(), callID: callID ?? [], filter: filter, seen: seen,
@@ -113,13 +115,14 @@ extension ServerConnection {
         }
     }
 
-    /// Returns the requested filter; nil for the whole stream.
+    /// Returns the requested filter; nil for the whole stream with patches.
     func filter(in message: borrowing Message) throws(TrebuchetError) -> StreamFilter? {
         let envelope = message.envelope
         do throws(EnvelopeError) {
             guard !envelope.pointee.filter.isAbsent else { return nil }
             let filter = try StreamFilter(message.bytes(envelope.pointee.filter))
-            return filter == StreamFilter() ? nil : filter
+            if filter.acceptsEverything { hasWholeStreams = true }
+            return filter
         } catch {
             throw TrebuchetError(.invalidArguments, error.message)
         }
@@ -209,13 +212,9 @@ extension ServerConnection {
 
     /// Returns the source as the filter shows it. Isolated to the state's actor.
     private func view(of source: StreamProducer, through filter: StreamFilter?) throws -> StreamProducer {
-        guard filter != nil || dates != .milliseconds else { return source }
-        if filter == nil, source.kind == .events {
-            throw TrebuchetError(.invalidArguments, "protocol versions 1 and 2 do not support events")
-        }
+        guard let filter else { return source }
         return try source.filtered(
-            filter ?? StreamFilter(), dates, clock: source.home?.reactor ?? shard.reactor,
-            terms: FilterQuota(shard.limits, scopes))
+            filter, clock: source.home?.reactor ?? shard.reactor, terms: FilterQuota(shard.limits, scopes))
     }
 
     private func subscribe(

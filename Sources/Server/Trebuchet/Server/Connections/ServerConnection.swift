@@ -14,12 +14,12 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// The transport of its messages; one without effect after the connection is closed. It is read and written in one step, so
     /// access needs no check.
     @exclusivity(unchecked) private(set) var link: any MessageLink
-    /// The encoding of dates in sent messages.
-    package let dates: DateEncoding
     /// Read and written in one step, so access needs no check.
     @exclusivity(unchecked) package private(set) var isOpen = true
     private var drainState = DrainState.none
     private var hasBlockedStreams = false
+    /// Indicates whether a stream of whole values was requested, which is made like one with a filter.
+    var hasWholeStreams = false
     private var wasIntroduced = false
     /// Indicates whether responses of its calls are recorded.
     var recordsResponses = false
@@ -104,7 +104,7 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     init(
         _ link: any MessageLink, name: CallSessionID, shard: ServerShard, caller: Caller? = nil,
         reservation: QuotaReservation? = nil,
-        largestMessage: Int = .max, dates: DateEncoding = .milliseconds, upstream: (any UpstreamServer)? = nil
+        largestMessage: Int = .max, upstream: (any UpstreamServer)? = nil
     ) {
         self.upstream = upstream
         self.name = name
@@ -112,7 +112,6 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         self.caller = caller
         isServer = caller?.isServer == true
         self.link = link
-        self.dates = dates
         self.shard = shard
         isGuarded = shard.isGuarded
         self.reservation = reservation

@@ -10,10 +10,10 @@ extension ServerShard {
     /// Calls a synchronous method of an actor of this reactor. The result is in `reply`.
     @inline(__always)
     func callInPlace(
-        _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, _ dates: DateEncoding
+        _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message
     ) throws {
         // Not reference-counted: the shard retains everything a call reads for longer than the call.
-        let coder = Unmanaged.passUnretained(coder(writing: dates))
+        let coder = Unmanaged.passUnretained(coder)
         Unmanaged.passUnretained(reactor)._withUnsafeGuaranteedRef { $0.recordActivity(method.label) }
         reply.pointee.reset(keepingAtMost: Self.retainedReplyCapacity)
         var arguments = _CallArguments(message: message.bytes, envelope: message.envelope, coder: coder)
@@ -47,17 +47,17 @@ extension ServerShard {
     /// Runs a method of an actor of this reactor, or of none. Returns false when the actor has been deactivated; nothing has been
     /// done then.
     func run(
-        _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ dates: DateEncoding,
+        _ method: ActorMethod, of record: ActorRecord, _ message: borrowing Message,
         _ call: InFlightCall, _ completion: @escaping CallCompletion
     ) -> Bool {
         guard let observed = call.observedCall else {
-            return runUnobserved(method, of: record, message, dates, call, completion)
+            return runUnobserved(method, of: record, message, call, completion)
         }
-        return observed.during { runUnobserved(method, of: record, message, dates, call, completion) }
+        return observed.during { runUnobserved(method, of: record, message, call, completion) }
     }
 
     private func runUnobserved(
-        _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ dates: DateEncoding,
+        _ method: ActorMethod, of record: ActorRecord, _ message: borrowing Message,
         _ call: InFlightCall, _ completion: @escaping CallCompletion
     ) -> Bool {
         let instance = record.actorInstance
@@ -77,17 +77,12 @@ extension ServerShard {
             record.whenWritten(outcome, of: recorded, observed, { self.answer(of: $0) }, completion)
         }
         do {
-            switch method {
-            case .table(let method) where method.runsInPlace && record.home === states && !instance.isStarting:
-                try callInPlace(record, method, message, dates)
+            if method.runsInPlace, record.home === states, !instance.isStarting {
+                try callInPlace(record, method, message)
                 completion(.success(_CallResult(encoded: Array(reply.pointee.bytes))))
-            case .table(let method):
+            } else {
                 calls.flush()
-                CallTask.start(record, try states.operation(record, method, message, dates), call, completion)
-            case .program(let method):
-                calls.flush()
-                let decoder = states.decoder(message, dates)
-                CallTask.start(record, try record.operation(method, decoder, in: system), call, completion)
+                CallTask.start(record, try states.operation(record, method, message), call, completion)
             }
         } catch {
             completion(.failure(error))

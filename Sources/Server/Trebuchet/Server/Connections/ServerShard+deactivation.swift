@@ -1,4 +1,5 @@
 internal import Networking
+internal import Synchronization
 
 /// Deactivation of idle actors.
 extension ServerShard {
@@ -12,8 +13,8 @@ extension ServerShard {
         guard let policy = record.idle else { return }
         let shard = record.home.flatMap { sibling(on: $0) } ?? siblings.first ?? self
         shard.reactor.run {
-            guard record.actorInstance.isUnwatched else { return }
-            record.actorInstance.isUnwatched = false
+            guard record.actorInstance.isUnwatched.load(ordering: .relaxed) else { return }
+            record.actorInstance.isUnwatched.store(false, ordering: .relaxed)
             shard.idleWatch.trackActor(record, policy, at: shard.context.idleClock.now(on: shard.reactor))
             shard.scheduleIdleWatch(policy)
         }

@@ -2,6 +2,7 @@ internal import Platform
 package import Bytes
 package import Networking
 internal import Synchronization
+internal import Transports
 package import TrebuchetActors
 internal import TrebuchetWire
 internal import WebSockets
@@ -24,9 +25,8 @@ package final class ServerShard: @unchecked Sendable {
     /// The number of its reactor.
     package let index: Int
     unowned let system: TrebuchetActorSystem
-    /// The coders of `states`. Each call uses one, read in one step, so access to it needs no check.
-    @exclusivity(unchecked) private var coder: ValueCoder
-    @exclusivity(unchecked) private var wholeSecondsCoder: ValueCoder
+    /// The coder of `states`. Each call uses it, read in one step, so access to it needs no check.
+    @exclusivity(unchecked) private(set) var coder: ValueCoder
     /// The storage for scanned messages. Taken and given back in one step each, so access to it needs no check.
     @exclusivity(unchecked) var scans = EnvelopeScratchStack()
     /// The memory that `reply` keeps for the next result after a large one.
@@ -99,7 +99,6 @@ package final class ServerShard: @unchecked Sendable {
         isGuarded = context.limits.hasRatesOfCallers
         self.system = system
         coder = states.coder
-        wholeSecondsCoder = states.wholeSecondsCoder
         reply.initialize(to: ByteBuffer())
     }
 
@@ -118,14 +117,6 @@ package final class ServerShard: @unchecked Sendable {
     /// Indicates whether any actors of this reactor are persisted.
     var persistsStates: Bool { context.locals.persistsStates(on: states) }
     var writers: [StateWriter] { context.locals.writers(on: states) }
-
-    @inline(__always)
-    func coder(writing dates: DateEncoding) -> ValueCoder {
-        switch dates {
-        case .milliseconds: coder
-        case .wholeSeconds: wholeSecondsCoder
-        }
-    }
 
     /// Returns the shard of the same server on another reactor.
     func sibling(on states: SystemShard) -> ServerShard? { siblings.first { $0.states === states } }
@@ -161,7 +152,6 @@ package final class ServerShard: @unchecked Sendable {
         idleWatch = IdleActorTracker()
         spareBatches = []
         coder = ValueCoder()
-        wholeSecondsCoder = ValueCoder()
         states.releaseCoders()
     }
 

@@ -9,11 +9,9 @@ internal import WebSockets
     internal import Foundation
 #endif
 
-/// Translates between a connection and a client of protocol version 1 or 2. The connection uses version 3, except that dates
-/// are written in whole seconds.
-///
-/// `@unchecked Sendable`: everything runs on the connection's reactor.
-final class LegacyLink: MessageLink, @unchecked Sendable {
+/// Translates between a connection, which uses version 3, and a client of protocol version 1 or 2.
+/// Only on the connection's reactor.
+final class LegacyLink: MessageLink {
     /// Existing clients close the connection on a frame over 16 KiB.
     static let fragmentBytes = 8 << 10
 
@@ -26,7 +24,9 @@ final class LegacyLink: MessageLink, @unchecked Sendable {
     func receive(_ message: UnsafeRawBufferPointer, for connection: ServerConnection) {
         var translated = ByteBuffer(capacity: message.count)
         do throws(EnvelopeError) {
-            try translator.incoming(message, into: &translated)
+            try translator.incoming(message, into: &translated) { actor, mangled, count in
+                connection.shard.directory.type(of: ActorName(actor))?.methodName(mangled: mangled, arguments: count)
+            }
         } catch {
             return connection.refuse(error)
         }

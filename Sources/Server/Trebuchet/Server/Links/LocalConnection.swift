@@ -6,11 +6,9 @@ internal import TrebuchetActors
 internal import TrebuchetWire
 internal import WebSockets
 
-/// The two ends of a connection inside this process. The messages are those of a socket.
-///
-/// `@unchecked Sendable`: `connection` is used on the server's reactor only, `isClosed` and the receiver on the client's loop
+/// The two ends of a connection inside this process. The messages are those of a socket. The receiver is used on the client's loop
 /// only.
-final class LocalConnection: @unchecked Sendable {
+final class LocalConnection: Sendable {
     private static let highWatermark = 256 << 10
 
     private let serverReactor: Reactor
@@ -20,9 +18,9 @@ final class LocalConnection: @unchecked Sendable {
     private let clientLoop: any EventLoop
     /// The number of bytes in transit to the client.
     private let pending = Atomic<Int>(0)
-    private var connection: ServerConnection?
+    private let connection: LoopVariable<ServerConnection?>
     private let receiver: ConnectionReceiver
-    private var isClosed = false
+    private let isClosed: LoopVariable<Bool>
     private let largestMessage: Int
 
     init(_ shard: ServerShard, _ receiver: ConnectionReceiver, largestMessage: Int) {
@@ -32,11 +30,13 @@ final class LocalConnection: @unchecked Sendable {
         serverReactor = shard.reactor
         clientLoop = receiver.loop
         self.receiver = receiver
+        connection = LoopVariable(nil, on: shard.reactor)
+        isClosed = LoopVariable(false, on: receiver.loop)
     }
 
     /// Creates the server's end; on the server's reactor.
     func open(_ shard: ServerShard, caller: Caller?) {
-        connection = ServerConnection(
+        connection.value = ServerConnection(
             ServerEnd(self), name: name, shard: shard, caller: caller,
             largestMessage: largestMessage)
     }
@@ -45,12 +45,12 @@ final class LocalConnection: @unchecked Sendable {
 
     /// Ends the connection; on the server's reactor.
     fileprivate func abort() {
-        connection = nil
+        connection.value = nil
         close("the server closed the connection", .server)
     }
 
     fileprivate func sendToServer(_ message: [UInt8]) {
-        serverReactor.execute { message.withUnsafeBytes { self.connection?.receive($0) } }
+        serverReactor.execute { message.withUnsafeBytes { self.connection.value?.receive($0) } }
     }
 
     fileprivate func sendToClient(_ message: [UInt8]) {
@@ -60,26 +60,26 @@ final class LocalConnection: @unchecked Sendable {
             let after = self.pending.subtract(message.count, ordering: .relaxed).newValue
             // This message reduced `pending` to the watermark or below.
             if after <= Self.highWatermark, after + message.count > Self.highWatermark {
-                self.serverReactor.execute { self.connection?.linkDidBecomeWritable() }
+                self.serverReactor.execute { self.connection.value?.linkDidBecomeWritable() }
             }
         }
     }
 
     /// Makes a round trip to the client's loop, queued behind the messages in transit.
     fileprivate func sendDrainPing() {
-        clientLoop.execute { self.serverReactor.execute { self.connection?.didReceiveDrainPong() } }
+        clientLoop.execute { self.serverReactor.execute { self.connection.value?.didReceiveDrainPong() } }
     }
 
     fileprivate var isWritable: Bool { pending.load(ordering: .relaxed) <= Self.highWatermark }
 
     fileprivate func close(_ reason: String, _ cause: ServerEvent.Closing.Cause) {
         serverReactor.execute {
-            self.connection?.linkDidClose(ServerEvent.Closing(cause, reason: reason))
-            self.connection = nil
+            self.connection.value?.linkDidClose(ServerEvent.Closing(cause, reason: reason))
+            self.connection.value = nil
         }
         clientLoop.execute {
-            guard !self.isClosed else { return }
-            self.isClosed = true
+            guard !self.isClosed.value else { return }
+            self.isClosed.value = true
             self.receiver.linkDidClose(TransportError(.closed, reason))
         }
     }
@@ -119,10 +119,8 @@ private final class ServerEnd: MessageLink {
     func abort() { connection.abort() }
 }
 
-/// The client's end.
-///
-/// `@unchecked Sendable`: it is constant, and its messages are sent to the server's reactor.
-private final class ClientEnd: ClientLink, @unchecked Sendable {
+/// The client's end. Its messages are sent to the server's reactor.
+private final class ClientEnd: ClientLink {
     private let connection: LocalConnection
 
     init(_ connection: LocalConnection) { self.connection = connection }

@@ -160,8 +160,7 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
         self.legacy = legacy
         connection = ServerConnection(
             legacy, name: made.name, shard: made.shard, caller: made.caller, reservation: made.reservation,
-            largestMessage: LegacyLink.largestMessage(toClient: made.largestMessage, made.shard.limits),
-            dates: .wholeSeconds)
+            largestMessage: LegacyLink.largestMessage(toClient: made.largestMessage, made.shard.limits))
     }
 
     func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {

@@ -30,14 +30,14 @@ extension ServerConnection {
             let resumed = message.kind == .streamResume ? ownName(in: message) : nil
             if let resumed { endStream(resumed) }
             stream = RequestedStream(actor: ActorName(message.actorName), target: name, resumed: resumed)
-        case .program, .unknown: isRepeatable = false
+        case .unknown: isRepeatable = false
         }
         if stream == nil { shard.counts.count(.callsForwarded) }
         guard let stream else { return forwarder.forward(message, isRepeatable: isRepeatable) }
         do {
             // The owner counts it too, but only for this server.
             let filter = try filter(in: message)
-            let reservation = try reserveStream(filtered: !message.envelope.pointee.filter.isAbsent)
+            let reservation = try reserveStream(filtered: filter?.acceptsEverything == false)
             forwarder.forward(message, starting: stream, filter, reservation)
         } catch {
             fail(message, error)
@@ -214,7 +214,7 @@ extension ServerConnection {
         }
         guard let streamID = request.name.knownAs, let seen = request.seen, let forwarder else { return false }
         withdraw(call)
-        forwarder.resume(moving(request, streamID, mayShare: mayShareStreams), at: seen, pauses: false)
+        forwarder.resume(moving(request, streamID, mayShare: true), at: seen, pauses: false)
         return true
     }
 
@@ -225,7 +225,7 @@ extension ServerConnection {
         else { return false }
         if let streamID = request.name.knownAs, let seen = request.seen, let forwarder {
             withdraw(call)
-            forwarder.resume(moving(request, streamID, mayShare: mayShareStreams), at: seen, pauses: true)
+            forwarder.resume(moving(request, streamID, mayShare: true), at: seen, pauses: true)
             return true
         }
         guard request.seen != nil else { return false }
@@ -293,7 +293,7 @@ extension ServerConnection {
         }
         guard let forwarder = requireForwarder() else { return }
         let moving = MovingStream(
-            stream: stream, streamID: streamID, mayShare: mayShareStreams,
+            stream: stream, streamID: streamID, mayShare: true,
             reservation: reserveMovedStream(filtered: subscription.isFiltered))
         let position = StreamRequest.ResumePosition(
             epoch: subscription.broadcaster.producer.epoch, sequence: subscription.sent)

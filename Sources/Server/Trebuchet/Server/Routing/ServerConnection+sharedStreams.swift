@@ -9,7 +9,7 @@ extension ServerConnection {
 
     /// Returns whether the client's server may serve the requested stream.
     func isShareable(_ message: borrowing Message) -> Bool {
-        guard let upstream, dates == .milliseconds, ownName(in: message) == nil else { return false }
+        guard let upstream, ownName(in: message) == nil else { return false }
         return upstream.mayShare(message.callID) && message.envelope.pointee.filter.isAbsent
     }
 
@@ -18,9 +18,6 @@ extension ServerConnection {
     func isShared(_ record: ActorRecord) -> Bool { record.isClustered && record.home != nil && !record.type.isGated }
 
     // MARK: At the client's server
-
-    /// Older clients receive dates in another form.
-    package var mayShareStreams: Bool { dates == .milliseconds }
 
     /// Reports the start of a shared stream that the owner permits the client to observe.
     ///

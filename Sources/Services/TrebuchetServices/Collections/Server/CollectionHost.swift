@@ -2,6 +2,7 @@ internal import Bytes
 internal import Distributed
 internal import Platform
 internal import Synchronization
+internal import Transports
 public import Trebuchet
 internal import TrebuchetActors
 
@@ -55,7 +56,7 @@ public final class CollectionHost: QueryHost, Sendable {
     /// Counts the bytes of loaded documents and open queries.
     let memory: CollectionMemoryLedger
     /// The time slices of the reactors.
-    let turns: [ObjectIdentifier: FairTurns]
+    let turns: [ObjectIdentifier: LoopBound<FairTurns>]
     let collections: ServiceActors<DocumentCollection>
     private let callers = ServiceConnections<CollectionConnectionState>()
     private let contents: Mutex<Contents>

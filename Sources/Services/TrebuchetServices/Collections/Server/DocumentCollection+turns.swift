@@ -147,6 +147,6 @@ extension CollectionHost {
             // unreachable from data: each actor of a server has one of its reactors.
             preconditionFailure("an actor without a reactor of its server")
         }
-        return turns
+        return turns.value
     }
 }
