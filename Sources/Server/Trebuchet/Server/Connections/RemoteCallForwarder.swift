@@ -180,8 +180,10 @@ final class RemoteCallForwarder {
                     continue
                 }
                 connection.continuing(call) { relayed.withMessage { connection.handleReturned($0) } }
-            } else if let revocation = connection.revocation(of: relayed.actor) {
-                connection.finish(call, .failure(relayed.refusal(revocation)))
+            } else if let refusal = connection.revocation(of: relayed.actor)
+                ?? connection.refusalOfReplacedPrincipal(call)
+            {
+                connection.finish(call, .failure(relayed.refusal(refusal)))
             } else {
                 traffic.calls.didSend(relayed.order, to: node)
                 channel(to: node).sendRequest(relayed)

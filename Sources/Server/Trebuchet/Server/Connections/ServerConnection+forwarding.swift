@@ -62,14 +62,26 @@ extension ServerConnection {
             return false
         }
         let owned = OwnedMessage(message)
+        let (isBound, principal) = (isBound(message), callerConnection?.principal?.name)
         relays.postponed += 1
         shard.reactor.execute {
             guard let relays = self.forwarder else { return }
             relays.postponed -= 1
+            guard !isBound || self.callerConnection?.principal?.name == principal else {
+                return owned.withMessage { self.fail($0, Self.replacedPrincipal) }
+            }
             relays.isMakingPostponed = true
             defer { relays.isMakingPostponed = false }
             owned.withMessage { self.handle($0) }
         }
+        return true
+    }
+
+    /// Returns whether a message is a call, which belongs to the principal with which it arrived. Streams follow the present one.
+    private func isBound(_ message: borrowing Message) -> Bool {
+        guard message.kind != .cancel else { return false }
+        let type = shard.directory.type(of: ActorName(message.actorName))
+        if case .stream? = type?.target(message.target) { return false }
         return true
     }
 
@@ -80,7 +92,13 @@ extension ServerConnection {
 
     /// Handles a withdrawn call again in `body`, with its deadline and the decision of the access rules. Otherwise a call that
     /// returns repeatedly would never end.
+    ///
+    /// A call whose principal has left the connection meanwhile fails instead.
     func continuing(_ call: InFlightCall, _ body: () -> Void) {
+        if let refusal = refusalOfReplacedPrincipal(call) {
+            let mayHaveRun = call.run != nil || call.repeated != nil || call.relayed != nil
+            return fail(call.callID, mayHaveRun ? refusal.ofSentCall : refusal)
+        }
         let before = shard.continued
         shard.continued = (call, self)
         defer { shard.continued = before }

@@ -29,7 +29,7 @@ enum SharedResource: Int, CaseIterable, Sendable {
 
 /// The scopes of a connection that have quotas: the connection, its principal if it has one, its host and its network. Loopback
 /// is no host, since a proxy may represent many clients.
-struct QuotaScopes: Sendable {
+struct QuotaScopes: Sendable, Equatable {
     /// The number of the connection; nil for the server itself.
     let connection: UInt64?
     let principal: String?
@@ -43,6 +43,12 @@ struct QuotaScopes: Sendable {
 
     /// All scopes except the connection, including the server.
     var beyondConnection: [QuotaScope] { wider + [.server] }
+
+    /// Compares principals by bytes.
+    static func == (a: Self, b: Self) -> Bool {
+        a.connection == b.connection && a.host == b.host
+            && a.principal.map { PrincipalName($0) } == b.principal.map { PrincipalName($0) }
+    }
 
     private var wider: [QuotaScope] {
         var wider: [QuotaScope] = []
@@ -83,9 +89,26 @@ final class QuotaLedger: Sendable {
         return QuotaReservation(resource, holders, self)
     }
 
+    /// Reserves an activated actor. Throws `rateLimited` at the server's limit, and a `CallerRefusal` with that error at a limit of the
+    /// caller.
+    func reserveActivation(for scopes: QuotaScopes) throws -> QuotaReservation {
+        let holders = scopes.all + [.server]
+        if let full = countUnlessFull(.actorsOnDemand, for: holders) {
+            let error = refusal(.actorsOnDemand, full)
+            guard full != .server else { throw error }
+            throw CallerRefusal(error, of: full)
+        }
+        return QuotaReservation(.actorsOnDemand, holders, self)
+    }
+
     /// Counts one more use until `discount`. Throws `rateLimited` as `reserve` does.
     func count(_ resource: SharedResource, for holders: [QuotaScope]) throws(TrebuchetError) {
-        let full = counts.withLock { counts -> QuotaScope? in
+        if let full = countUnlessFull(resource, for: holders) { throw refusal(resource, full) }
+    }
+
+    /// Returns the first scope that has reached its limit; then nothing is counted.
+    private func countUnlessFull(_ resource: SharedResource, for holders: [QuotaScope]) -> QuotaScope? {
+        counts.withLock { counts -> QuotaScope? in
             for holder in holders
             where counts[Entry(resource: resource, scope: holder), default: 0]
                 >= limits.share(of: resource, holder).limit
@@ -95,7 +118,6 @@ final class QuotaLedger: Sendable {
             for holder in holders { counts[Entry(resource: resource, scope: holder), default: 0] += 1 }
             return nil
         }
-        if let full { throw refusal(resource, full) }
     }
 
     func discount(_ resource: SharedResource, for holders: [QuotaScope]) {
