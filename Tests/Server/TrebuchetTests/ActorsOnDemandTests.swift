@@ -1,3 +1,4 @@
+import Networking
 import Synchronization
 import TestSupport
 import Testing

@@ -1,4 +1,5 @@
 import Bytes
+import Networking
 import Platform
 import TestSupport
 import Testing
