@@ -19,6 +19,12 @@ private distributed actor ConnectionReportingActor {
         handlers[name] = connection.onClose { [gone] in gone.update { $0.append(name) } }
     }
 
+    /// Returns when the connection begins no more calls.
+    distributed func revoke() async {
+        Caller.current?.connection.revokeAccess("the session has ended")
+        await Caller.current?.connection.authorizationApplied()
+    }
+
     distributed func signOut() {
         guard let connection = Caller.current?.connection, let name = connection.principal?.id else { return }
         connection.principal = nil
@@ -26,6 +32,12 @@ private distributed actor ConnectionReportingActor {
     }
 
     distributed func caller() -> String? { Caller.current?.principal?.id }
+    /// Returns the caller after the log has this entry.
+    distributed func caller(after entry: String) async -> String? {
+        gone.update { $0.append("called") }
+        for await entries in gone.stream where entries.contains(entry) { break }
+        return Caller.current?.principal?.id
+    }
     distributed func isKnown() -> Bool { Caller.current != nil }
 }
 
@@ -40,6 +52,12 @@ private struct NoCaller: Error, Codable {}
     ) async throws {
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2, access: access)
+        let (gone, system) = (gone, server.actorSystem)
+        server.expose(ConnectionReportingActor.self, as: "later/*") { _ in
+            gone.update { $0.append("activating") }
+            for await entries in gone.stream where entries.contains("go") { break }
+            return ConnectionReportingActor(gone: gone, actorSystem: system)
+        }
         for name in ["one", "two"] {
             await server.expose(ConnectionReportingActor(gone: gone, actorSystem: server.actorSystem), as: name)
         }
@@ -99,6 +117,83 @@ private struct NoCaller: Error, Codable {}
             await client.close()
             for await names in gone.stream where names.count == 2 { break }
             #expect(gone.currentValue == ["ada", "carol"])
+        }
+    }
+
+    @Test(
+        "a call that waits for an activation does not start after its principal has left the connection",
+        arguments: [true, false])
+    func replaced(local: Bool) async throws {
+        for successor in ["bob", nil] {
+            gone.update { $0 = [] }
+            try await withClients(identifying, local: local) { connect in
+                let client = try await connect()
+                let porter = try client.resolve(ConnectionReportingActor.self, id: "one")
+                try await porter.signIn(as: "ada")
+                let later = try client.resolve(ConnectionReportingActor.self, id: "later/1")
+                let call = Task { try await later.caller() }
+                for await entries in gone.stream where entries.contains("activating") { break }
+                if let successor { try await porter.signIn(as: successor) } else { try await porter.signOut() }
+                gone.update { $0.append("go") }
+                let error = await #expect(throws: TrebuchetError.self) { try await call.value }
+                #expect(error?.code == .unauthenticated)
+                #expect(try await later.caller() == successor)
+                await client.close()
+            }
+        }
+    }
+
+    @Test(
+        "a call that waits for an activation keeps its caller: nobody, or the principal that is still signed in",
+        arguments: [true, false], [nil, "ada"] as [String?])
+    func waiting(local: Bool, principal: String?) async throws {
+        try await withClients(identifying, local: local) { connect in
+            let client = try await connect()
+            let porter = try client.resolve(ConnectionReportingActor.self, id: "two")
+            if let principal { try await porter.signIn(as: principal) }
+            let later = try client.resolve(ConnectionReportingActor.self, id: "later/1")
+            let call = Task { try await later.caller() }
+            for await entries in gone.stream where entries.contains("activating") { break }
+            try await porter.signIn(as: "ada")
+            gone.update { $0.append("go") }
+            #expect(try await call.value == principal)
+            #expect(try await later.caller() == "ada")
+            await client.close()
+        }
+    }
+
+    @Test(
+        "a method that is suspended keeps its caller while another principal signs in", arguments: [true, false],
+        ["one", "two"])
+    func suspended(local: Bool, name: String) async throws {
+        try await withClients(identifying, local: local) { connect in
+            let client = try await connect()
+            let porter = try client.resolve(ConnectionReportingActor.self, id: name)
+            try await porter.signIn(as: "ada")
+            let call = Task { try await porter.caller(after: "go") }
+            for await entries in gone.stream where entries.contains("called") { break }
+            try await porter.signIn(as: "bob")
+            gone.update { $0.append("go") }
+            #expect(try await call.value == "ada")
+            #expect(try await porter.caller() == "bob")
+            await client.close()
+        }
+    }
+
+    @Test("a revocation refuses a call that waits for an activation", arguments: [true, false])
+    func revoked(local: Bool) async throws {
+        try await withClients(identifying, local: local) { connect in
+            let client = try await connect()
+            let porter = try client.resolve(ConnectionReportingActor.self, id: "one")
+            try await porter.signIn(as: "ada")
+            let later = try client.resolve(ConnectionReportingActor.self, id: "later/1")
+            let call = Task { try await later.caller() }
+            for await entries in gone.stream where entries.contains("activating") { break }
+            try await porter.revoke()
+            gone.update { $0.append("go") }
+            let error = await #expect(throws: TrebuchetError.self) { try await call.value }
+            #expect(error?.code == .unauthenticated)
+            await client.close()
         }
     }
 

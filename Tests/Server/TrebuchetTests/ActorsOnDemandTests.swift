@@ -1,9 +1,11 @@
+import Networking
 import Synchronization
 import TestSupport
 import Testing
 import TrebuchetTesting
 
 @testable import Trebuchet
+@testable import TrebuchetActors
 
 @Suite(.timeLimit(.minutes(5))) struct ActorsOnDemandTests {
     @Test("concurrent first calls of many clients activate one actor", arguments: TestLink.allCases)
@@ -129,6 +131,95 @@ import TrebuchetTesting
             await server.unexpose("lists/1")
             #expect(try await third.add(title: "a") == 1)
         }
+    }
+
+    @Test(
+        "a refusal that concerns one caller fails only its calls; the next caller activates the actor",
+        arguments: [1, 2])
+    func refusedCaller(reactors: Int) async throws {
+        let (journal, attempts) = (Journal(), Counted())
+        try await withTestServer(reactors: reactors) { server in
+            let system = server.actorSystem
+            server.expose(TodoList.self, as: "lists/*") { _ in
+                guard attempts.next() > 1 else {
+                    journal.record("begun")
+                    await journal.wait(for: "go")
+                    throw CallerRefusal(Closed(reason: "quota"))
+                }
+                return TodoList(actorSystem: system)
+            }
+        } body: { client, server in
+            client.register(errors: Closed.self)
+            let refused = try client.resolve(TodoList.self, id: "lists/1")
+            let first = Task { try await refused.add(title: "first") }
+            await journal.wait(for: "begun")
+            var others: [TrebuchetClient] = []
+            for _ in 0..<4 {
+                let other = TrebuchetClient(transport: .local(server))
+                try await other.connect()
+                others.append(other)
+            }
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for other in others {
+                    let list = try other.resolve(TodoList.self, id: "lists/1")
+                    group.addTask { try await list.add(title: "other") }
+                }
+                let second = Task { try await refused.add(title: "second") }
+                #expect(await eventually { await waitingCalls(of: server) == 6 })
+                journal.record("go")
+                await #expect(throws: Closed(reason: "quota")) { try await first.value }
+                await #expect(throws: Closed(reason: "quota")) { try await second.value }
+                var counts: [Int] = []
+                for try await count in group { counts.append(count) }
+                #expect(counts.sorted() == [1, 2, 3, 4])
+            }
+            // One attempt of the refused caller, and one of another.
+            #expect(attempts.next() == 3)
+            for other in others { await other.close() }
+        }
+    }
+
+    /// The number of calls that wait for an activation.
+    private func waitingCalls(of server: TrebuchetServer) async -> Int {
+        var count = 0
+        for shard in server.shards { count += await shard.reactor.perform { shard.waitingCount } }
+        return count
+    }
+
+    @Test("attempts to activate an actor follow one another by caller, until one fails for all")
+    func attempts() async throws {
+        let (journal, attempts) = (Journal(), Counted())
+        let ledger = QuotaLedger(limits: ServerLimits())
+        let directory = ActorDirectory(shares: ledger)
+        directory.insert(
+            prefix: "lists/",
+            ActorDirectory.Registration(type: ActorTypes.any(TodoList.self)) { _ in
+                let attempt = attempts.next()
+                await journal.wait(for: "go")
+                guard attempt > 2 else { throw CallerRefusal(Closed(reason: "quota \(attempt)")) }
+                throw Closed(reason: "store")
+            })
+        let name = ActorName("lists/1")
+        func activation(_ connection: UInt64) throws -> Task<ActorRecord, any Error> {
+            let scopes = QuotaScopes(connection: connection, principal: nil, host: nil)
+            return try #require(try directory.activate(name, for: scopes))
+        }
+        var tasks: [Task<ActorRecord, any Error>] = []
+        for connection in [1, 1, 2, 3, 4] as [UInt64] { tasks.append(try activation(connection)) }
+        tasks.append(try #require(try directory.activate(name, for: nil)))
+        journal.record("go")
+        var reasons: [String] = []
+        for task in tasks {
+            guard case .failure(let error) = await task.result else { continue }
+            let refusal = error as? CallerRefusal
+            let reason = ((refusal?.cause ?? error) as? Closed)?.reason ?? "\(error)"
+            reasons.append(refusal == nil ? reason : "refused: \(reason)")
+        }
+        #expect(
+            reasons == ["refused: quota 1", "refused: quota 1", "refused: quota 2", "store", "store", "store"])
+        #expect(attempts.next() == 4)
+        #expect(directory.activatingCount == 0)
+        #expect(ledger.isEmpty)
     }
 
     /// Exposes lists whose activation waits until the journal has `go`.

@@ -1,4 +1,5 @@
 internal import Platform
+internal import Synchronization
 public import Transports
 
 /// The authenticated identity of a caller. Two principals are equal if the bytes of their ids and their roles and claims are.
@@ -34,13 +35,39 @@ public struct Principal: Sendable, Hashable {
 
 /// The party on whose behalf an actor works: a client, or the server for an actor in a client.
 public struct Caller: Sendable {
+    /// One object, because each call binds it.
+    private final class Identity: Sendable {
+        let connection: CallerConnection
+        let principal: Principal?
+        /// The value of `CallerConnection.principalChanges` before the principal was read.
+        let changes: UInt64
+
+        init(_ connection: CallerConnection) {
+            self.connection = connection
+            changes = connection.principalChanges.load(ordering: .acquiring)
+            principal = connection.principal
+        }
+    }
+
+    private let identity: Identity
+
+    /// Creates the caller of calls that arrive now.
+    package init(connection: CallerConnection) { identity = Identity(connection) }
+
     /// The connection that the call came over.
-    public let connection: CallerConnection
+    public var connection: CallerConnection { identity.connection }
 
-    package init(connection: CallerConnection) { self.connection = connection }
+    /// The principal of the connection when the call arrived; nil if the server admits clients without credentials. A later sign-in or
+    /// sign-out on the connection does not change it: `connection.principal` is the present one.
+    public var principal: Principal? { identity.principal }
 
-    /// The principal of the connection; nil if the server admits clients without credentials.
-    public var principal: Principal? { connection.principal }
+    /// A Boolean value that indicates whether the principal of the connection has not been set since.
+    package var isCurrent: Bool {
+        identity.changes == identity.connection.principalChanges.load(ordering: .acquiring)
+    }
+
+    /// Returns whether both are the same caller, with the same principal object.
+    package static func areIdentical(_ a: Caller?, _ b: Caller?) -> Bool { a?.identity === b?.identity }
     /// The client's address; nil for a client in this process. Behind a proxy of `AccessPolicy.trustedProxies` it is the
     /// client's address with port 0.
     public var remoteAddress: SocketAddress? { connection.remoteAddress }

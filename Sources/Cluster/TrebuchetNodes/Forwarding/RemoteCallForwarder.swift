@@ -112,10 +112,14 @@ final class RemoteCallForwarder: ConnectionForwarder {
             return false
         }
         let (connection, owned) = (connection, OwnedMessage(message))
+        let (isBound, principal) = (connection.isBound(message), connection.callerConnection?.principal?.name)
         postponed += 1
         shard.reactor.execute {
             guard let forwarder = connection.callForwarder else { return }
             forwarder.postponed -= 1
+            guard !isBound || connection.callerConnection?.principal?.name == principal else {
+                return owned.withMessage { connection.fail($0, ServerConnection.replacedPrincipal) }
+            }
             forwarder.isMakingPostponed = true
             defer { forwarder.isMakingPostponed = false }
             owned.withMessage { connection.handleAgain($0) }
@@ -185,8 +189,10 @@ final class RemoteCallForwarder: ConnectionForwarder {
                     continue
                 }
                 connection.continuing(call) { relayed.withMessage { connection.handleReturned($0) } }
-            } else if let revocation = connection.revocation(of: relayed.actor) {
-                connection.finish(call, .failure(relayed.refusal(revocation)))
+            } else if let refusal = connection.revocation(of: relayed.actor)
+                ?? connection.refusalOfReplacedPrincipal(call)
+            {
+                connection.finish(call, .failure(relayed.refusal(refusal)))
             } else {
                 traffic.calls.didSend(relayed.order, to: owner)
                 channel(to: owner).sendRequest(relayed)

@@ -61,7 +61,11 @@ extension TrebuchetServer {
     /// their own actors.
     package func actor<A: DistributedActor>(_ type: A.Type, named name: String) async throws -> A? {
         if let actor = context.directory.record(ActorName(name))?.actor as? A { return actor }
-        return try await context.directory.activate(ActorName(name), for: nil)?.value.actor as? A
+        do {
+            return try await context.directory.activate(ActorName(name), for: nil)?.value.actor as? A
+        } catch {
+            throw CallerRefusal.cause(of: error)
+        }
     }
 }
 

@@ -3,8 +3,6 @@ internal import Transports
 
 /// The calls of one reactor that wait for the activation of one name, in their order of arrival. Only on that reactor.
 final class ActivationQueue: Resumable {
-    /// The quota scopes of the first caller, in which the activation counts.
-    let scopes: QuotaScopes
     fileprivate var waiters: [ActivationWaiter] = []
     /// The index of the next waiter; earlier ones have been resumed.
     private var next = 0
@@ -13,18 +11,37 @@ final class ActivationQueue: Resumable {
     /// What a scheduled resumption executes.
     private var whenResumed: (() -> Void)?
 
-    init(for scopes: QuotaScopes) { self.scopes = scopes }
-
     /// The number of waiters.
     var count: Int { waiters.count - next - cancelledCount }
 
-    /// - Parameter isLarge: whether the call may take long because of its size. It is resumed in a long step.
+    /// The quota scopes of the first waiter, in which the next activation counts; nil without waiters.
+    var nextScopes: QuotaScopes? { waiters[next...].first { !$0.isCancelled }?.scopes }
+
+    /// - Parameters:
+    ///   - scopes: the quota scopes of the caller.
+    ///   - isLarge: whether the call may take long because of its size. It is resumed in a long step.
     func addWaiter(
-        isLarge: Bool, _ resume: @escaping (Result<ActorRecord, any Error>) -> Void
+        for scopes: QuotaScopes, isLarge: Bool, _ resume: @escaping (Result<ActorRecord, any Error>) -> Void
     ) -> ActivationWaiter {
-        let waiter = ActivationWaiter(self, isLarge: isLarge, resume)
+        let waiter = ActivationWaiter(self, for: scopes, isLarge: isLarge, resume)
         waiters.append(waiter)
         return waiter
+    }
+
+    /// Moves the waiters of the callers that a refusal concerns to another queue. All keep their order.
+    func removeWaiters(refusedBy refusal: CallerRefusal) -> ActivationQueue {
+        let refused = ActivationQueue()
+        var others: [ActivationWaiter] = []
+        for waiter in waiters[next...] where !waiter.isCancelled {
+            if refusal.concerns(waiter.scopes) {
+                waiter.queue = refused
+                refused.waiters.append(waiter)
+            } else {
+                others.append(waiter)
+            }
+        }
+        (waiters, next, cancelledCount) = (others, 0, 0)
+        return refused
     }
 
     private static func isDeactivated(_ outcome: Result<ActorRecord, any Error>) -> Bool {
@@ -76,14 +93,16 @@ final class ActivationQueue: Resumable {
 
 /// One waiting call.
 final class ActivationWaiter {
-    private weak var queue: ActivationQueue?
+    fileprivate weak var queue: ActivationQueue?
+    fileprivate let scopes: QuotaScopes
     fileprivate let isLarge: Bool
     fileprivate var resume: ((Result<ActorRecord, any Error>) -> Void)?
 
     fileprivate init(
-        _ queue: ActivationQueue, isLarge: Bool, _ resume: @escaping (Result<ActorRecord, any Error>) -> Void
+        _ queue: ActivationQueue, for scopes: QuotaScopes, isLarge: Bool,
+        _ resume: @escaping (Result<ActorRecord, any Error>) -> Void
     ) {
-        (self.queue, self.isLarge, self.resume) = (queue, isLarge, resume)
+        (self.queue, self.scopes, self.isLarge, self.resume) = (queue, scopes, isLarge, resume)
     }
 
     fileprivate var isCancelled: Bool { resume == nil }

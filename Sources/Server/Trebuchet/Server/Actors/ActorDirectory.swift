@@ -27,6 +27,14 @@ package final class ActorDirectory: ActorHost, Sendable {
         let registration: Registration
     }
 
+    /// The newest attempt to activate an actor. It waits for earlier attempts, by other callers, to end.
+    private struct Attempt {
+        let number: Int
+        /// The quota scopes of its caller; nil for the server itself.
+        let scopes: QuotaScopes?
+        let task: Task<ActorRecord, any Error>
+    }
+
     private struct Contents {
         var records: [ActorName: ActorRecord] = [:]
         var patterns: [Pattern] = []
@@ -35,7 +43,9 @@ package final class ActorDirectory: ActorHost, Sendable {
         var mayDeactivate = false
         /// Actors that were exposed by name and must be loaded first.
         var loading: [ActorName: Registration] = [:]
-        var activating: [ActorName: Task<ActorRecord, any Error>] = [:]
+        var activating: [ActorName: Attempt] = [:]
+        /// The number of attempts so far, which gives each a number.
+        var attemptCount = 0
         /// Actors that are being deactivated: the next activation of the name waits for it.
         var deactivating: [ActorName: (number: Int, task: Task<Void, Never>)] = [:]
         /// The number of deactivations so far, which gives each a number.
@@ -43,6 +53,10 @@ package final class ActorDirectory: ActorHost, Sendable {
 
         func pattern(for name: ActorName) -> Registration? {
             name.isTooLong ? nil : patterns.first { name.isBehind($0.prefix) }?.registration
+        }
+
+        mutating func removeAttempt(_ name: ActorName, _ number: Int) {
+            if activating[name]?.number == number { activating[name] = nil }
         }
     }
 
@@ -92,7 +106,7 @@ package final class ActorDirectory: ActorHost, Sendable {
 
     /// The activation in progress of a name; nil without one.
     package func activation(of name: ActorName) -> Task<ActorRecord, any Error>? {
-        contents.withLock { $0.activating[name] }
+        contents.withLock { $0.activating[name]?.task }
     }
 
     package func mayDeactivate(_ name: ActorName) -> Bool {
@@ -135,7 +149,7 @@ package final class ActorDirectory: ActorHost, Sendable {
             guard let router, contents.hasClustered else { return ([], [], []) }
             return (
                 contents.records.values.filter { $0.partition == partition },
-                contents.activating.filter { router.partition(of: $0.key.text) == partition }.map(\.value),
+                contents.activating.filter { router.partition(of: $0.key.text) == partition }.map(\.value.task),
                 contents.deactivating.filter { router.partition(of: $0.key.text) == partition }.map(\.value.task)
             )
         }
@@ -175,79 +189,130 @@ package final class ActorDirectory: ActorHost, Sendable {
 
     /// Returns the task that activates the actor of this name, one for all concurrent callers; nil for an unknown name.
     ///
+    /// A failure is the failure of all callers that wait, except for a `CallerRefusal`: then the next caller activates the actor, in the
+    /// order of arrival. So the task of a caller fails with a `CallerRefusal` only if that concerns the caller.
+    ///
     /// - Parameters:
-    ///   - scopes: The quota scopes of the activation.
-    ///   - reactor: The reactor of the first caller, on which the actor lives if it is created.
+    ///   - scopes: The quota scopes of the caller; nil for the server itself.
+    ///   - reactor: The reactor of the caller, on which the actor lives if it is created for it.
+    /// - Throws: A `CallerRefusal`, or a `TrebuchetError` that concerns all callers.
     func activate(
         _ name: ActorName, for scopes: QuotaScopes?, on reactor: Reactor? = nil
-    ) throws(TrebuchetError) -> Task<ActorRecord, any Error>? {
-        let origin = scopes.flatMap { ActivationOrigin($0) }
-        // Reported after the lock is released, since event handlers receive it.
-        var exceeded: QuotaExceeded?
-        let task = try contents.withLock { contents throws(TrebuchetError) -> Task<ActorRecord, any Error>? in
-            if let running = contents.activating[name] { return running }
-            // Another reactor may have requested it since the caller's lookup, and the activation is complete.
-            if let record = contents.records[name] { return Task { record } }
-            let deactivating = contents.deactivating[name]?.task
-            let (registration, reservation): (Registration, QuotaReservation?)
-            if let load = contents.loading[name] {
-                (registration, reservation) = (load, nil)
-            } else if let pattern = contents.pattern(for: name) {
-                registration = pattern
-                do throws(QuotaExceeded) {
-                    reservation = try scopes.map { scopes throws(QuotaExceeded) in
-                        let own = scopes.connection.map { QuotaScope.connection($0) }
-                        return try QuotaReservation(
-                            .actorsOnDemand, in: quotas.account(for: scopes, own: own))
-                    }
-                } catch {
-                    exceeded = error
-                    return nil
+    ) throws -> Task<ActorRecord, any Error>? {
+        // A refusal is reported after the lock is released, since event handlers receive it.
+        try refusing {
+            try contents.withLock { contents throws -> Task<ActorRecord, any Error>? in
+                let earlier = contents.activating[name]
+                if let earlier, earlier.scopes == scopes { return earlier.task }
+                var plan: Plan?
+                if earlier == nil {
+                    // Another reactor may have requested it since the caller's lookup, and the activation is complete.
+                    if let record = contents.records[name] { return Task { record } }
+                    plan = try makePlan(of: name, for: scopes, in: contents)
+                    if plan == nil { return nil }
                 }
-            } else if name.isTooLong {
-                throw ActorName.tooLong
-            } else {
-                return nil
-            }
-            let task = Task {
-                await deactivating?.value
-                return try await TrebuchetActorSystem.withLoop(reactor) {
-                    try await ActivationOrigin.$current.withValue(origin) {
-                        try await self.make(name, registration, reservation)
-                    }
+                contents.attemptCount += 1
+                let number = contents.attemptCount
+                let task: Task<ActorRecord, any Error> = Task { [plan] in
+                    defer { self.contents.withLock { $0.removeAttempt(name, number) } }
+                    if let earlier, let record = try await Self.outcome(of: earlier, for: scopes) { return record }
+                    return try await self.make(name, number, plan, for: scopes, on: reactor)
                 }
+                contents.activating[name] = Attempt(number: number, scopes: scopes, task: task)
+                return task
             }
-            contents.activating[name] = task
-            return task
         }
-        if let exceeded { throw quotas.refusal(exceeded) }
-        return task
     }
 
-    private func make(_ name: ActorName, _ registration: Registration, _ reservation: QuotaReservation?) async throws
-        -> ActorRecord
-    {
+    /// The parts of an activation that are ready before it starts.
+    private struct Plan {
+        let registration: Registration
+        /// nil for an exposed actor, and for the server itself.
+        let reservation: QuotaReservation?
+        /// The deactivation of the previous actor of the name.
+        let deactivation: Task<Void, Never>?
+    }
+
+    /// Converts the error of a quota of `body`: a `CallerRefusal`, or at a limit of the server the error of all callers.
+    private func refusing<Result>(_ body: () throws -> Result) throws -> Result {
         do {
-            let record = try await registration.make(name.text)
-            return contents.withLock { contents in
-                contents.activating[name] = nil
-                // An actor that was exposed under this name meanwhile was exposed deliberately.
-                if let exposed = contents.records[name] { return exposed }
-                // It has ended already; its callers request the next one.
-                guard !record.actorInstance.isDeactivated else {
-                    reservation?.release()
-                    return record
-                }
-                record.reservation = reservation
-                record.idle = registration.idle
-                if registration.isClustered { setPartition(of: record) }
-                contents.records[name] = record
-                return record
+            return try body()
+        } catch let exceeded as QuotaExceeded {
+            let error = quotas.refusal(exceeded)
+            if case .server = exceeded.scope { throw error }
+            throw CallerRefusal(error, of: exceeded.scope)
+        }
+    }
+
+    /// Returns nil for an unknown name. Throws `QuotaExceeded`.
+    private func makePlan(of name: ActorName, for scopes: QuotaScopes?, in contents: Contents) throws -> Plan? {
+        let deactivation = contents.deactivating[name]?.task
+        if let load = contents.loading[name] {
+            return Plan(registration: load, reservation: nil, deactivation: deactivation)
+        }
+        guard let pattern = contents.pattern(for: name) else {
+            if name.isTooLong { throw ActorName.tooLong }
+            return nil
+        }
+        let reservation = try scopes.map { scopes in
+            let own = scopes.connection.map { QuotaScope.connection($0) }
+            return try QuotaReservation(.actorsOnDemand, in: quotas.account(for: scopes, own: own))
+        }
+        return Plan(registration: pattern, reservation: reservation, deactivation: deactivation)
+    }
+
+    /// Returns the actor that an earlier attempt has activated; nil if it was refused for its caller only.
+    private static func outcome(of earlier: Attempt, for scopes: QuotaScopes?) async throws -> ActorRecord? {
+        switch await earlier.task.result {
+        case .success(let record): return record
+        case .failure(let error):
+            guard let refusal = error as? CallerRefusal, !refusal.concerns(scopes) else { throw error }
+            return nil
+        }
+    }
+
+    private func makePlan(of name: ActorName, for scopes: QuotaScopes?) throws -> Plan? {
+        try refusing { try contents.withLock { try makePlan(of: name, for: scopes, in: $0) } }
+    }
+
+    /// Activates the actor for one caller.
+    ///
+    /// - Parameter plan: nil if the caller has waited for the attempt of another one.
+    private func make(
+        _ name: ActorName, _ number: Int, _ plan: Plan?, for scopes: QuotaScopes?, on reactor: Reactor?
+    ) async throws -> ActorRecord {
+        guard let plan = try plan ?? makePlan(of: name, for: scopes) else { throw Self.notExposed(name) }
+        await plan.deactivation?.value
+        let origin = scopes.flatMap { ActivationOrigin($0) }
+        let record: ActorRecord
+        do {
+            record = try await TrebuchetActorSystem.withLoop(reactor) {
+                try await ActivationOrigin.$current.withValue(origin) { try await plan.registration.make(name.text) }
             }
         } catch {
-            contents.withLock { $0.activating[name] = nil }
+            plan.reservation?.release()
             throw error
         }
+        return contents.withLock { contents in
+            contents.removeAttempt(name, number)
+            // An actor that was exposed under this name meanwhile was exposed deliberately.
+            if let exposed = contents.records[name] { return exposed }
+            // It has ended already; its callers request the next one.
+            guard !record.actorInstance.isDeactivated else {
+                plan.reservation?.release()
+                return record
+            }
+            record.reservation = plan.reservation
+            record.idle = plan.registration.idle
+            if plan.registration.isClustered { setPartition(of: record) }
+            contents.records[name] = record
+            return record
+        }
+    }
+
+    /// Returns the error for a name without an actor.
+    static func notExposed(_ name: ActorName) -> TrebuchetError {
+        TrebuchetError(.actorNotFound, "no actor '\(name.text.prefix(bytes: ActorName.longest))' is exposed")
     }
 
     // MARK: Deactivation

@@ -47,6 +47,8 @@ final class CrossReactorCallBatch: BatchedTask, @unchecked Sendable {
     /// nil while the batch is unused.
     private(set) var crossing: CrossReactorCallQueue?
     private(set) var hosting: ClientActorHostConnection?
+    /// The caller of all of its calls.
+    private(set) var caller: Caller?
     /// Runs some of the calls on the actors' reactor; returns whether all have run.
     private var runner: Runner?
     /// The start by the monotonic clock.
@@ -71,10 +73,10 @@ final class CrossReactorCallBatch: BatchedTask, @unchecked Sendable {
 
     /// - Parameter timeAhead: The difference of the connection's reactor clock to the monotonic clock.
     func startBatch(
-        _ crossing: CrossReactorCallQueue, _ hosting: ClientActorHostConnection?, timeAhead: UInt64,
+        _ crossing: CrossReactorCallQueue, _ hosting: ClientActorHostConnection?, _ caller: Caller?, timeAhead: UInt64,
         _ runner: @escaping Runner
     ) {
-        (self.crossing, self.hosting, self.runner) = (crossing, hosting, runner)
+        (self.crossing, self.hosting, self.caller, self.runner) = (crossing, hosting, caller, runner)
         began = MonotonicClock.now
         beganByReactor = began &+ timeAhead
     }
@@ -154,7 +156,7 @@ final class CrossReactorCallBatch: BatchedTask, @unchecked Sendable {
 
     /// Prepares it for other calls. No other code may use it.
     func reset() {
-        (crossing, hosting, runner) = (nil, nil, nil)
+        (crossing, hosting, caller, runner) = (nil, nil, nil, nil)
         targets.removeAll(keepingCapacity: true)
         messages.reset(keepingAtMost: Self.retainedCapacity)
         (count, next, answered, unanswered) = (0, 0, 0, 0)

@@ -6,7 +6,7 @@ package import TrebuchetActors
 
 /// A call that was not answered at once: it waits for its actor, runs in a task, or runs on another reactor.
 ///
-/// `@unchecked Sendable`: mutable properties are accessed on the connection's reactor only. `crossing`, `home`, `run` and `idempotencyRecord`
+/// `@unchecked Sendable`: mutable properties are accessed on the connection's reactor only. `crossing`, `home`, `run`, `caller` and `idempotencyRecord`
 /// are set before the call goes to another one; the rest is constant.
 package final class InFlightCall: CancellableCall, @unchecked Sendable {
     package let callID: [UInt8]
@@ -45,6 +45,8 @@ package final class InFlightCall: CancellableCall, @unchecked Sendable {
     var idempotencyRecord: IdempotencyRecord?
     /// The shard of its actor; nil for an actor without a reactor, and until the activation. Set before it is sent.
     var home: SystemShard?
+    /// The caller when the call arrived, at a server that authenticates callers. Set before the call goes to another reactor.
+    var caller: Caller?
     /// Set for a `repeat`: the reactor of its actor, where it is known.
     var repeated: OriginalCall?
     /// Set for a stream that waits to start. Read and written in one step, so access needs no check.
@@ -93,6 +95,7 @@ package final class InFlightCall: CancellableCall, @unchecked Sendable {
         callID = call.callID
         (deadline, timeAhead, began) = (call.deadline, call.timeAhead, call.began)
         observedCall = call.observedCall
+        caller = call.caller
         byteCount = 0
     }
 

@@ -8,7 +8,7 @@ extension ServerConnection {
     /// Applies a change of the connection's authorization: a revocation, or its end.
     func authorizationDidChange() {
         guard isOpen else { return }
-        let revocation = caller?.connection.revocation()
+        let revocation = callerConnection?.revocation()
         defer {
             isRevoked = revocation != nil
             forwarder?.callerDidChange()
@@ -22,7 +22,7 @@ extension ServerConnection {
 
     /// Returns the error for the use of an actor after a revocation; nil when the caller may use it.
     package func revocation(of actorID: String) -> TrebuchetError? {
-        isRevoked ? caller?.connection.revocation(of: actorID) : nil
+        isRevoked ? callerConnection?.revocation(of: actorID) : nil
     }
 
     /// Returns whether calls of a method, or starts of a stream, need checks before they run.
@@ -42,6 +42,33 @@ extension ServerConnection {
         return shard.limits.hasRates && !isCounted ? rateRefusal(of: target) : nil
     }
 
+    /// Returns the reason why a call that has waited may not start; nil when it may. It starts as the principal that it arrived with:
+    /// never as another one, and not after that principal has left the connection, since its session may have ended. If the roles of
+    /// the principal have changed, the new ones apply.
+    func refusalAfterWait(of target: String, _ actorID: String, _ call: InFlightCall) -> TrebuchetError? {
+        if isServer { return nil }
+        if let revocation = revocation(of: actorID) { return revocation }
+        guard let known = call.caller, !known.isCurrent, known.principal != nil, let caller else { return nil }
+        if let refusal = refusalOfReplacedPrincipal(call) { return refusal }
+        call.caller = caller
+        return refusalByRules(target, actorID)
+    }
+
+    /// Returns the error of a call whose principal is no longer that of the connection.
+    package func refusalOfReplacedPrincipal(_ call: InFlightCall) -> TrebuchetError? {
+        guard !isServer, call.stream == nil, let known = call.caller, !known.isCurrent,
+            known.principal?.name != callerConnection?.principal?.name
+        else { return nil }
+        return Self.replacedPrincipal
+    }
+
+    /// The error of a call that has waited until its principal had left the connection.
+    package static var replacedPrincipal: TrebuchetError {
+        TrebuchetError(
+            .unauthenticated,
+            "the principal of the connection has changed before the call started; sign in and call again")
+    }
+
     /// Returns whether the current rules have already permitted the call to the current principal: it has returned from a queue.
     private func isPermitted(_ call: InFlightCall?) -> Bool {
         let continued = shard.continued.flatMap { $0.connection === self ? $0.call : nil }
@@ -53,14 +80,14 @@ extension ServerConnection {
     private var basis: AuthorizationCache.Basis {
         AuthorizationCache.Basis(
             rules: shard.context.rules.load(ordering: .acquiring),
-            principal: caller?.connection.principalChanges.load(ordering: .acquiring) ?? 0)
+            principal: callerConnection?.principalChanges.load(ordering: .acquiring) ?? 0)
     }
 
     private func refusalByRules(_ target: String, _ actorID: String) -> TrebuchetError? {
         guard let rules = shard.rules else { return nil }
         let (actorID, target) = shard.helpers.subject(of: target, actorID)
         guard !isGranted(target, actorID, rules) else { return nil }
-        let code: TrebuchetError.Code = caller?.principal == nil ? .unauthenticated : .unauthorized
+        let code: TrebuchetError.Code = callerConnection?.principal == nil ? .unauthenticated : .unauthorized
         let subject = "'\(target.prefix(bytes: 128))' of actor '\(actorID.prefix(bytes: 128))'"
         shard.context.refusedSubjects.recordDenial(subject, code, to: caller)
         return TrebuchetError(code, "\(subject) is not allowed")
@@ -118,7 +145,7 @@ extension ServerConnection {
         self.buckets = buckets
         let now = shard.reactor.now
         if let (what, setting, wait) = buckets.consume(
-            target, shard.limits, shard.principals, caller?.principal, at: now)
+            target, shard.limits, shard.principals, callerConnection?.principal, at: now)
         {
             countRejection(limit: setting)
             return TrebuchetError(

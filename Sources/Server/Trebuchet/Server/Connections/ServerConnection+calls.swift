@@ -138,7 +138,7 @@ extension ServerConnection {
     /// - Parameter hosting: The connection's property, read on its reactor.
     @inline(__always)
     func asCaller<Result>(_ hosting: ClientActorHostConnection?, _ body: () throws -> Result) rethrows -> Result {
-        if caller == nil, hosting == nil { return try body() }
+        if callerConnection == nil, hosting == nil { return try body() }
         return try withCaller(hosting, body)
     }
 
@@ -146,6 +146,16 @@ extension ServerConnection {
     private func withCaller<Result>(_ hosting: ClientActorHostConnection?, _ body: () throws -> Result) rethrows
         -> Result
     {
+        try Self.withCaller(caller, hosting, body)
+    }
+
+    /// Runs `body` as the caller of a call that has waited or comes from another reactor.
+    ///
+    /// - Parameter caller: The caller when the call arrived.
+    static func withCaller<Result>(
+        _ caller: Caller?, _ hosting: ClientActorHostConnection?, _ body: () throws -> Result
+    ) rethrows -> Result {
+        if caller == nil, hosting == nil { return try body() }
         guard let hosting else { return try Caller.$current.withValue(caller, operation: body) }
         return try ClientActorHost.$current.withValue(hosting.client) {
             try Caller.$current.withValue(caller, operation: body)
@@ -298,6 +308,9 @@ extension ServerConnection {
                 guard let method = method.resolved(in: record.type) else {
                     return completion(.failure(TrebuchetError(.methodNotFound, "the actor has been replaced")))
                 }
+                if let refusal = self.refusalAfterWait(of: method.shownName, record.name, call) {
+                    return completion(.failure(owned.withMessage { self.refusal(refusal, of: $0) }))
+                }
                 if record.isClustered { call.activatedActor = ActorName(record.name) }
                 owned.withMessage { self.run(method, of: record, $0, call, completion) }
             }
@@ -315,7 +328,7 @@ extension ServerConnection {
         call.home = record.home
         guard let home = record.home, home !== shard.states else {
             call.isAtWork = true
-            return asCaller(clientActorHost) {
+            return Self.withCaller(call.caller, clientActorHost) {
                 if !shard.run(method, of: record, message, call, completion) {
                     call.isAtWork = false
                     wait(for: record.name, method, OwnedMessage(message), call, completion)
@@ -335,7 +348,7 @@ extension ServerConnection {
         crossing.enqueue(bytes: bytes.count) {
             // The call may have been queued for long. A method that suspends checks for cancellation itself.
             if method.runsInPlace, call.isCancelled { return completion(.failure(CancellationError())) }
-            let isThere = connection.asCaller(hosting) {
+            let isThere = Self.withCaller(call.caller, hosting) {
                 there.withMessage(bytes) { there.run(method, of: record, $0, call, completion) }
             }
             guard isThere != true else { return }

@@ -17,12 +17,16 @@ extension ServerConnection {
         else { return false }
         let crossing = crossing(to: there.reactor)
         let size = message.bytes.count
+        let caller = caller
         let batch: CrossReactorCallBatch
-        if let open = crossing.open, open.hosting === clientActorHost, open.hasRoom(for: size) {
+        if let open = crossing.open, open.hosting === clientActorHost, open.hasRoom(for: size),
+            callerConnection == nil || Caller.areIdentical(open.caller, caller)
+        {
             batch = open
         } else {
             batch = shard.acquireBatch()
-            batch.startBatch(crossing, clientActorHost, timeAhead: shard.reactor.timeAhead) { batch, slice, room in
+            let ahead = shard.reactor.timeAhead
+            batch.startBatch(crossing, clientActorHost, caller, timeAhead: ahead) { batch, slice, room in
                 there.run(batch, of: self, &slice, room: room)
             }
             crossing.open = batch
@@ -156,6 +160,7 @@ extension ServerConnection {
         let inFlight = InFlightCall(
             callID: callID, after: .nanoseconds(Int64(deadline &- now)), on: shard.reactor, byteCount: Int(call.count))
         inFlight.isInTransit = true
+        inFlight.caller = batch.caller
         inFlight.row = batch.targets[call.target].method.row
         running[callID] = inFlight
         return inFlight
@@ -269,7 +274,7 @@ extension ServerShard {
         guard let crossing = batch.crossing, let scratch = scans.reserve() else { return false }
         defer { scans.release() }
         let answers = batch.replies
-        connection.asCaller(batch.hosting) {
+        ServerConnection.withCaller(batch.caller, batch.hosting) {
             var (target, targetPlace) = (batch.targets[batch[batch.next].target], batch[batch.next].target)
             while batch.next < batch.count, answers.byteCount < room {
                 let index = batch.next

@@ -82,7 +82,7 @@ extension ServerConnection {
         guard name.connection != self.name else { return repeatCall(name, message) }
         // The client has left that connection. It is closed here before the repeat is handled, so that none of its unread calls is
         // executed later.
-        let principal = caller?.principal?.name
+        let principal = callerConnection?.principal?.name
         let index = shard.idempotencyCache.names.reactor(of: name.connection)
         guard index < shard.siblings.count else { return }
         let old = shard.siblings[index]
@@ -98,7 +98,12 @@ extension ServerConnection {
             old.closeSession(name.connection, of: principal)
             connection.shard.reactor.execute {
                 guard connection.isOpen, !call.isAnswered else { return }
-                owned.withMessage { connection.repeatCall(name, $0, call) }
+                owned.withMessage {
+                    if let refusal = connection.refusalOfReplacedPrincipal(call) {
+                        return connection.refuse(call, $0, refusal)
+                    }
+                    connection.repeatCall(name, $0, call)
+                }
             }
         }
     }
@@ -300,8 +305,8 @@ extension ServerConnection {
         _ message: borrowing Message, isRepeat: Bool
     ) -> ServerIdempotencyCache.Memory.Request {
         ServerIdempotencyCache.Memory.Request(
-            digest: digest(of: message), principal: caller?.principal?.id, isRepeat: isRepeat, host: link.host,
-            isOfServer: isServer)
+            digest: digest(of: message), principal: callerConnection?.principal?.id, isRepeat: isRepeat,
+            host: link.host, isOfServer: isServer)
     }
 }
 
@@ -374,7 +379,7 @@ extension ServerShard {
     /// Ends a connection that its client has left, if it still exists and belongs to the principal.
     func closeSession(_ name: CallSessionID, of principal: PrincipalName?) {
         guard let connection = connections[name.number], connection.name == name,
-            connection.caller?.principal?.name == principal
+            connection.callerConnection?.principal?.name == principal
         else { return }
         connection.link.abort()
         connection.linkDidClose()

@@ -41,6 +41,7 @@ extension ServerConnection {
         let call = InFlightCall(
             callID: callID, after: limit, on: shard.reactor, byteCount: bytes, continuing: earlier)
         call.permission = permission
+        call.caller = caller
         call.isInTransit = isInTransit
         time(call, within: limit)
         running[callID] = call

@@ -11,7 +11,7 @@ extension ServerConnection {
     private var events: EventBus { shard.events }
 
     var peer: ServerEvent.Peer {
-        ServerEvent.Peer(connection: name.number, address: address, principal: caller?.principal?.id)
+        ServerEvent.Peer(connection: name.number, address: address, principal: callerConnection?.principal?.id)
     }
 
     // MARK: The connection
@@ -25,7 +25,7 @@ extension ServerConnection {
         events.emit(.connectionOpened(peer))
         let (events, number) = (events, name.number)
         // Without an event handler at the start of the connection there are no sign-in events.
-        caller?.connection.onPrincipalChange { [weak connection = caller?.connection] in
+        callerConnection?.onPrincipalChange { [weak connection = callerConnection] in
             guard let connection else { return }
             events.emit(
                 .authenticated(

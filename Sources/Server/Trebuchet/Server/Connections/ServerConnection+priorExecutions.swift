@@ -56,7 +56,7 @@ extension ServerConnection {
     ) {
         let key = IdempotencyNamespace.key(session, number, of: message.actorName)
         let digest = digest(of: message)
-        let principal = caller?.principal?.name
+        let principal = callerConnection?.principal?.name
         let (reactor, owned) = (shard.reactor, OwnedMessage(message))
         nonisolated(unsafe) let body = body  // Called only on the reactor that passed it.
         let name = ActorName(message.actorName)

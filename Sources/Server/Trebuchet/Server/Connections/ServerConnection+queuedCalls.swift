@@ -32,7 +32,8 @@ extension ServerConnection: CallQueueOwner {
         load.bytes += bytes
         shard.counts.count(.callsBegun)
         let limit = timeLimit(of: message)
-        asCaller(nil) {
+        let caller = caller
+        Self.withCaller(caller, nil) {
             do {
                 let operation = try shard.states.operation(record, method, message)
                 shard.calls.enqueue(

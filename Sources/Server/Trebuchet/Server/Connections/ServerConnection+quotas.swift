@@ -68,7 +68,7 @@ extension ServerConnection {
     /// The quota scopes of the connection.
     var scopes: QuotaScopes {
         if isServer { return .server }
-        return QuotaScopes(connection: name.number, principal: caller?.principal?.id, host: link.host)
+        return QuotaScopes(connection: name.number, principal: callerConnection?.principal?.id, host: link.host)
     }
 
     /// The account of the connection without the connection itself.

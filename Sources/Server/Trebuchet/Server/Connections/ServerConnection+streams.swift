@@ -177,7 +177,7 @@ extension ServerConnection {
         if let first = startingStreams.updateValue(request, forKey: request.streamID) { abandonRequest(first) }
         hasPendingFirstValues = hasPendingFirstValues || record.home !== shard.states
         guard record.actorInstance.enter() else { return restartStream(request, of: record) }
-        record.beginStream(request.name.target, for: caller?.connection) { found in
+        record.beginStream(request.name.target, for: callerConnection) { found in
             let source = try? found.get()
             let outcome = Result { try found.get().map { try connection.view(of: $0, through: request.filter) } }
             let position = source?.position(retainedFor: connection.shard.limits.resumeTime)

@@ -48,12 +48,14 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     var startingStreams: [[UInt8]: StreamRequest] = [:]
     /// Indicates whether requested streams of other reactors may not show their first value yet.
     var hasPendingFirstValues = false
-    /// The caller at the other end, at a server that authenticates callers.
-    package let caller: Caller?
+    /// The connection as actors see it, at a server that authenticates callers.
+    package let callerConnection: CallerConnection?
+    /// The caller of the last call that needed one.
+    private var lastCaller: Caller?
     /// The start of the connection by the monotonic clock.
     let opened = MonotonicClock.now
     /// The address of the other end, read from the system once.
-    private(set) lazy var address = caller?.connection.remoteAddress ?? link.remoteAddress
+    private(set) lazy var address = callerConnection?.remoteAddress ?? link.remoteAddress
     /// Indicates whether all its calls need checks before they run.
     private(set) var isGuarded: Bool
     var isRevoked = false { didSet { updateGuard() } }
@@ -109,7 +111,7 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         self.upstream = upstream
         self.name = name
         self.largestMessage = UInt32(clamping: min(largestMessage, shard.limits.clientMessageSize))
-        self.caller = caller
+        callerConnection = caller?.connection
         isServer = caller?.isServer == true
         self.link = link
         self.shard = shard
@@ -119,21 +121,31 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         if let memory = principalRow?.memory { link.memory?.join(memory) }
         shard.addConnection(self)
         didOpen()
-        guard let caller else { return }
+        guard let callerConnection else { return }
         // Retained until the connection closes.
-        caller.connection.endsStreams { self.endStreams(of: $0, $1) }
+        callerConnection.endsStreams { self.endStreams(of: $0, $1) }
         let reactor = shard.reactor
-        caller.connection.onAuthorizationChange {
+        callerConnection.onAuthorizationChange {
             reactor.run { self.authorizationDidChange() }
         } applied: {
             if !reactor.isCurrent { await reactor.perform {} }
         }
         if isUnderRules {
             // Executed later: a call of this connection may be the one that changes the principal.
-            caller.connection.onPrincipalChange { self.shard.reactor.execute { self.endRefusedStreams() } }
+            callerConnection.onPrincipalChange { self.shard.reactor.execute { self.endRefusedStreams() } }
         }
-        // The server of a forwarded client has greeted it.
-        if upstream == nil, !isServer { shard.onConnect?(caller.connection) }
+        // The server of a forwarded connection has greeted its client.
+        if upstream == nil, !isServer { shard.onConnect?(callerConnection) }
+    }
+
+    /// The caller of a call that arrives now, with the present principal of the connection; nil at a server that does not authenticate
+    /// callers. It stays the caller of the call, whatever the principal is when the call starts.
+    package var caller: Caller? {
+        guard let callerConnection else { return nil }
+        if let lastCaller, lastCaller.isCurrent { return lastCaller }
+        let caller = Caller(connection: callerConnection)
+        lastCaller = caller
+        return caller
     }
 
     // MARK: Messages in
@@ -387,6 +399,6 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         }
         reservation?.release()
         shard.remove(self)
-        caller?.connection.didClose()
+        callerConnection?.didClose()
     }
 }

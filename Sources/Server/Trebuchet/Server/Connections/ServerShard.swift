@@ -188,33 +188,60 @@ package final class ServerShard: @unchecked Sendable {
 
     /// Activates the actor of a name, and calls `resume` on this reactor with its record, after earlier calls for the same name.
     ///
-    /// - Parameter byteCount: the size of the waiting message.
+    /// - Parameters:
+    ///   - scopes: the quota scopes of the caller.
+    ///   - byteCount: the size of the waiting message.
     func awaitActor(
         _ name: ActorName, for scopes: QuotaScopes, byteCount: Int = 0,
         _ resume: @escaping (Result<ActorRecord, any Error>) -> Void
     ) -> ActivationWaiter? {
         let isLarge = byteCount > MessageReader.largeMessage
-        if let queue = waiting[name] { return queue.addWaiter(isLarge: isLarge, resume) }
-        let queue = ActivationQueue(for: scopes)
-        do throws(TrebuchetError) {
-            try activate(name, for: queue)
+        if let queue = waiting[name] { return queue.addWaiter(for: scopes, isLarge: isLarge, resume) }
+        do {
+            try startActivation(name, for: scopes)
         } catch {
-            resume(.failure(error))
+            resume(.failure(CallerRefusal.cause(of: error)))
             return nil
         }
+        let queue = ActivationQueue()
         waiting[name] = queue
-        return queue.addWaiter(isLarge: isLarge, resume)
+        return queue.addWaiter(for: scopes, isLarge: isLarge, resume)
     }
 
     /// The pause before waiting calls look up the owner of an actor that moved while it was loaded.
     private static let movedPause = Duration.milliseconds(20)
 
-    private func activate(_ name: ActorName, for queue: ActivationQueue) throws(TrebuchetError) {
+    /// Activates the actor for the first caller of a queue. If the activation is refused for that caller only, its calls fail, and the
+    /// actor is activated for the next one.
+    private func activate(_ name: ActorName, for queue: ActivationQueue) {
+        while let scopes = queue.nextScopes {
+            do {
+                return try startActivation(name, for: scopes)
+            } catch let refusal as CallerRefusal {
+                refuse(queue, name, refusal)
+            } catch {
+                waiting[name] = nil
+                return resume(queue, name, .failure(error))
+            }
+        }
+        waiting[name] = nil
+    }
+
+    /// Fails the calls of the callers that a refusal concerns, in a later turn: no code of a caller runs here.
+    private func refuse(_ queue: ActivationQueue, _ name: ActorName, _ refusal: CallerRefusal) {
+        let refused = queue.removeWaiters(refusedBy: refusal)
+        guard refused.count > 0 else { return }
+        refused.resumeLater(on: reactor) { isLongStep in
+            self.resume(refused, name, .failure(refusal.cause), isLongStep: isLongStep)
+        }
+    }
+
+    private func startActivation(_ name: ActorName, for scopes: QuotaScopes) throws {
         if let router = context.router, directory.clusteredType(of: name) != nil, !router.owns(name.text) {
             throw ActorMoved.error
         }
-        guard let activation = try directory.activate(name, for: queue.scopes, on: reactor) else {
-            throw TrebuchetError(.actorNotFound, "no actor '\(name.text.prefix(bytes: ActorName.longest))' is exposed")
+        guard let activation = try directory.activate(name, for: scopes, on: reactor) else {
+            throw ActorDirectory.notExposed(name)
         }
         let reactor = reactor
         Task {
@@ -238,6 +265,9 @@ package final class ServerShard: @unchecked Sendable {
                 events.emit(.actorActivated(name: record.name, type: record.type.name))
             }
             watchIdle(record)
+        } else if case .failure(let error) = outcome, let refusal = error as? CallerRefusal {
+            refuse(queue, name, refusal)
+            return activate(name, for: queue)
         } else {
             // Later calls try again.
             waiting[name] = nil
@@ -260,13 +290,7 @@ package final class ServerShard: @unchecked Sendable {
                 }
             }
             // Earlier calls have ended the actor; the others wait for the next one with its name.
-            do throws(TrebuchetError) {
-                try activate(name, for: queue)
-            } catch {
-                waiting[name] = nil
-                resume(queue, name, .failure(error))
-            }
-            return
+            return activate(name, for: queue)
         }
         guard waiting[name] === queue, case .success(let record) = outcome else { return }
         waiting[name] = nil

@@ -9,6 +9,9 @@ package struct ActivationOrigin: Hashable, Sendable {
     /// The number of the connection.
     package let connection: UInt64
 
+    /// The scope by which services count activations.
+    var scope: QuotaScope { host.map { .host($0.number) } ?? .connection(connection) }
+
     /// Returns nil for the server itself.
     init?(_ scopes: QuotaScopes) {
         guard let connection = scopes.connection else { return nil }

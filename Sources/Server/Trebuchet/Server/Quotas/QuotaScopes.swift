@@ -3,7 +3,7 @@ internal import WebSockets
 
 /// The scopes of a connection that have quotas: the connection, its principal if it has one, its host and its network. Loopback
 /// is no host, since a proxy may represent many clients.
-struct QuotaScopes: Sendable {
+struct QuotaScopes: Sendable, Equatable {
     /// The number of the connection; nil for the server itself.
     let connection: UInt64?
     let principal: String?
@@ -11,6 +11,12 @@ struct QuotaScopes: Sendable {
 
     /// The server's actors, whose use counts for the server only.
     static let server = QuotaScopes(connection: nil, principal: nil, host: nil)
+
+    /// Compares principals by bytes.
+    static func == (a: Self, b: Self) -> Bool {
+        a.connection == b.connection && a.host == b.host
+            && a.principal.map { PrincipalName($0) } == b.principal.map { PrincipalName($0) }
+    }
 
     /// All scopes except the server, the narrowest first.
     var all: [QuotaScope] {

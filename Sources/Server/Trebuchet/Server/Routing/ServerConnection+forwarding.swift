@@ -63,6 +63,14 @@ extension ServerConnection {
         return true
     }
 
+    /// Returns whether a message is a call, which belongs to the principal with which it arrived. Streams follow the present one.
+    package func isBound(_ message: borrowing Message) -> Bool {
+        guard message.kind != .cancel else { return false }
+        let type = shard.directory.type(of: ActorName(message.actorName))
+        if case .stream? = type?.target(message.target) { return false }
+        return true
+    }
+
     /// Handles a message that was on its way to another server and belongs to this one. It has been counted.
     package func handleReturned(_ message: borrowing Message) {
         withoutCounting { handleAgain(message) }
@@ -70,7 +78,13 @@ extension ServerConnection {
 
     /// Handles a withdrawn call again in `body`, with its deadline and the decision of the access rules. Otherwise a call that
     /// returns repeatedly would never end.
+    ///
+    /// A call whose principal has left the connection meanwhile fails instead.
     package func continuing(_ call: InFlightCall, _ body: () -> Void) {
+        if let refusal = refusalOfReplacedPrincipal(call) {
+            let mayHaveRun = call.run != nil || call.repeated != nil || call.forwarded != nil
+            return fail(call.callID, mayHaveRun ? refusal.ofSentCall : refusal)
+        }
         let before = shard.continued
         shard.continued = (call, self)
         defer { shard.continued = before }

@@ -230,13 +230,13 @@ public final class CollectionHost: QueryHost, Sendable {
     }
 
     /// Deactivates unused collections as needed: of the host that has loaded the most, or of the same host.
-    private func makeRoom(for name: String, of owner: ActivationOwner?) async throws(CollectionError) {
+    private func makeRoom(for name: String, of owner: ActivationOwner?) async throws {
         while !collections.reserve(name) {
             guard await unloadCollection(for: owner) else {
                 log.refusal(
                     "to load a collection: the limit of \(limits.collections) collections in use is reached (collections)"
                 )
-                throw .tooManyCollections(limit: limits.collections)
+                throw refusal(.tooManyCollections(limit: limits.collections), of: owner)
             }
         }
         contents.withLock { $0.addLoaded(name, by: owner) }
@@ -245,7 +245,7 @@ public final class CollectionHost: QueryHost, Sendable {
     /// Counts the documents of a loaded collection, and deactivates unused collections as needed.
     private func count(
         _ table: DocumentTable, in memory: CollectionMemory, of owner: ActivationOwner?
-    ) async throws(CollectionError) {
+    ) async throws {
         while true {
             do throws(CollectionError) {
                 return try memory.load(table.memoryUsage)
@@ -253,10 +253,24 @@ public final class CollectionHost: QueryHost, Sendable {
                 guard await unloadCollection(for: owner, beyond: error) else {
                     if memory.loadAlone(table.memoryUsage) { return }
                     log.refusal("to load a collection: \(error)")
-                    throw error
+                    throw refusal(error, of: owner)
                 }
             }
         }
+    }
+
+    /// Returns the error of a load that a limit refuses. It concerns the owner only when another caller may have room: one whose host
+    /// has less memory, or whose network has loaded fewer collections.
+    private func refusal(_ error: CollectionError, of owner: ActivationOwner?) -> any Error {
+        let isOfOwner =
+            switch error {
+            case .clientTooLarge: true
+            case .serverTooLarge: memory.bytes(of: QuotaHolder(principal: nil, host: owner?.host)) > 0
+            case .tooManyCollections: contents.withLock { $0.counts[owner.network] != nil }
+            default: false
+            }
+        guard isOfOwner else { return error }
+        return CallerRefusal(error)
     }
 
     /// Deactivates an unused collection to make room for an owner; returns false when there is none.

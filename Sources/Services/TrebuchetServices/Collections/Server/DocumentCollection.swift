@@ -91,7 +91,7 @@ distributed actor DocumentCollection: ServiceActor, CollectionInterface {
         _ mutations: [EncodedJSON], from client: String
     ) async throws(CollectionError) -> [MutationOutcome] {
         let caller = try host.caller()
-        return try await commit(mutations, from: client, of: caller.connection.principal, caller)
+        return try await commit(mutations, from: client, of: Caller.current?.principal, caller)
     }
 
     private func commit(
@@ -159,8 +159,7 @@ distributed actor DocumentCollection: ServiceActor, CollectionInterface {
         _ mutations: [EncodedJSON], from client: String, as account: String
     ) async throws(CollectionError) -> [MutationOutcome] {
         let caller = try host.caller()
-        // Read once, because another thread may change the connection's principal meanwhile.
-        let principal = caller.connection.principal
+        let principal = Caller.current?.principal
         guard (principal?.id ?? "").isSameBytes(as: account) else { throw .otherAccount }
         return try await commit(mutations, from: client, of: principal, caller)
     }

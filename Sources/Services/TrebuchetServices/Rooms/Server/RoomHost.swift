@@ -154,18 +154,18 @@ public final class RoomHost: Sendable {
         }
     }
 
-    private func makeRoom(_ actorName: String, in system: TrebuchetActorSystem) throws(RoomError) -> Room {
-        guard actorName.utf8.count <= RoomLimits.maximumNameLength else { throw .invalidName }
+    private func makeRoom(_ actorName: String, in system: TrebuchetActorSystem) throws -> Room {
+        guard actorName.utf8.count <= RoomLimits.maximumNameLength else { throw RoomError.invalidName }
         let name = rooms.name(ofActor: actorName)
         let activator = try countActivation()
-        guard rooms.reserve(name) else { throw .serverFull(limit: limits.rooms) }
+        guard rooms.reserve(name) else { throw RoomError.serverFull(limit: limits.rooms) }
         let room = Room(name: name, host: self, activator: activator, actorSystem: system)
         rooms.register(room, as: name, after: limits.unjoinedRoomTime) { $0.closeIfEmpty() }
         return room
     }
 
-    /// Takes the activation of an actor from the rate of the caller; throws `rateLimited` when it is used up.
-    private func countActivation() throws(RoomError) -> ActivationOwner? {
+    /// Takes the activation of an actor from the rate of the caller. When it is used up, it throws `rateLimited` for that caller only.
+    private func countActivation() throws(CallerRefusal) -> ActivationOwner? {
         guard let activator = ActivationOwner.current else { return nil }
         let now = Int64(MonotonicClock.now / 1_000_000)
         let wait = contents.withLock { contents in
@@ -173,7 +173,7 @@ public final class RoomHost: Sendable {
             if wait == nil { contents.activations.consume(activator, at: now) }
             return wait
         }
-        if let wait { throw .rateLimited(retryAfterMilliseconds: wait) }
+        if let wait { throw CallerRefusal(RoomError.rateLimited(retryAfterMilliseconds: wait)) }
         return activator
     }
 
