@@ -53,7 +53,10 @@ import Transports
             suspended = []
             // Continues each task in a later turn.
             let before = order
-            for (index, task) in tasks.enumerated() { index % 2 == 0 ? task.resume() : loop.execute { task.run() } }
+            for (index, task) in tasks.enumerated() {
+                let bound = LoopBound(task, on: loop)
+                if index % 2 == 0 { task.resume() } else { loop.execute { bound.value.run() } }
+            }
             #expect(order == before)
         }
     }

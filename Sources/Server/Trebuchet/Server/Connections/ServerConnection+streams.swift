@@ -79,7 +79,7 @@ extension ServerConnection {
     }
 
     /// Reports that a requested call or stream does not start, under the stream's name where the message has one.
-    func fail(_ message: borrowing Message, _ error: any Error) {
+    package func fail(_ message: borrowing Message, _ error: any Error) {
         let error = refusal(error, of: message)
         reportRejection(of: message, error)
         if message.kind == .streamResume, let name = ownName(in: message) { return failStream(name, error) }
