@@ -190,10 +190,10 @@ import TrebuchetTesting
     func attempts() async throws {
         let (journal, attempts) = (Journal(), Counted())
         let ledger = QuotaLedger(limits: ServerLimits())
-        let directory = ActorDirectory(shares: ledger)
+        let directory = ActorDirectory(quotas: ledger)
         directory.insert(
             prefix: "lists/",
-            ActorDirectory.Registration(type: ActorTypes.any(TodoList.self)) { _ in
+            ActorDirectory.Registration(type: ActorTypes.entry(of: TodoList.self)) { _ in
                 let attempt = attempts.next()
                 await journal.wait(for: "go")
                 guard attempt > 2 else { throw CallerRefusal(Closed(reason: "quota \(attempt)")) }

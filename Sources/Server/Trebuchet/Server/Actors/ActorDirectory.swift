@@ -1,4 +1,5 @@
 package import Distributed
+internal import Bytes
 internal import Networking
 internal import Synchronization
 package import TrebuchetActors

@@ -308,7 +308,7 @@ extension ServerConnection {
                 guard let method = method.resolved(in: record.type) else {
                     return completion(.failure(TrebuchetError(.methodNotFound, "the actor has been replaced")))
                 }
-                if let refusal = self.refusalAfterWait(of: method.shownName, record.name, call) {
+                if let refusal = self.refusalAfterWait(of: method.name, record.name, call) {
                     return completion(.failure(owned.withMessage { self.refusal(refusal, of: $0) }))
                 }
                 if record.isClustered { call.activatedActor = ActorName(record.name) }

@@ -266,7 +266,7 @@ public final class CollectionHost: QueryHost, Sendable {
             switch error {
             case .clientTooLarge: true
             case .serverTooLarge: memory.bytes(of: QuotaHolder(principal: nil, host: owner?.host)) > 0
-            case .tooManyCollections: contents.withLock { $0.counts[owner.network] != nil }
+            case .tooManyCollections: contents.withLock { $0.counts[owner.network] > 0 }
             default: false
             }
         guard isOfOwner else { return error }

@@ -75,22 +75,23 @@ extension DocumentCollection {
     ) async throws(CollectionError) -> MutationOutcome? {
         let (host, name) = (host, name)
         var evaluation = evaluation
-        var own: DocumentReservation?
-        defer { if let own { end(own) } }
+        var hasReservation = false
+        defer { if hasReservation { endReservation() } }
         while true {
             repeat {
                 while table.isBatchFull { try await pause(&commit, failures: failures) }
-                if own == nil, let other = reservation,
+                if !hasReservation, let other = reservation,
                     evaluation.starts >= Self.startsBeforeReservation || other.concerns(evaluation.mutation)
                 {
                     try await suspend(&commit) { await other.wait(on: turns.tasks) }
                     continue
                 }
                 if !linked.found.isEmpty { try await update(&linked, of: principal, commit) }
-            } while table.isBatchFull || own == nil && reservation?.concerns(evaluation.mutation) == true
-            if own == nil, evaluation.starts >= Self.startsBeforeReservation, reservation == nil {
-                own = DocumentReservation()
-                reservation = own
+                // It may have been made during the other waits.
+            } while table.isBatchFull || !hasReservation && isReserved(for: evaluation.mutation)
+            if !hasReservation, evaluation.starts >= Self.startsBeforeReservation, reservation == nil {
+                reservation = DocumentReservation()
+                hasReservation = true
             }
             let rules = host.rules
             let readable = linked.readable
@@ -98,7 +99,7 @@ extension DocumentCollection {
                 &evaluation, &commit.slice, at: host.clock.now(), isThere: { readable.contains($0) },
                 check: { change throws(CollectionError) in try rules.validate(principal, change, in: name) }
             ) { action, document in host.may(principal, action, document, in: name) }
-            own?.documents = Set(evaluation.readDocuments)
+            if hasReservation { reservation?.documents = Set(evaluation.readDocuments) }
             switch part {
             case .complete(let outcome): return outcome
             case .contended:
@@ -116,9 +117,12 @@ extension DocumentCollection {
         }
     }
 
-    private func end(_ reservation: DocumentReservation) {
-        self.reservation = nil
-        reservation.end()
+    private func isReserved(for mutation: DocumentMutation) -> Bool { reservation?.concerns(mutation) == true }
+
+    private func endReservation() {
+        let ended = reservation
+        reservation = nil
+        ended?.end()
     }
 
     /// Counts the memory of a suspended evaluation; returns the limit that it exceeds. Unused collections are unloaded to make room.
