@@ -160,8 +160,8 @@ import Trebuchet
     }
 
     @Test(
-        "large waiting writes share a transaction while they are smaller than 2 MiB",
-        arguments: [(2 << 20, false), ((2 << 20) - 1, true)])
+        "large waiting writes share a transaction while they are smaller than 512 KiB",
+        arguments: [(512 << 10, false), ((512 << 10) - 1, true)])
     func groupBytes(count: Int, together: Bool) throws {
         let areTogether = try areTogether(
             [

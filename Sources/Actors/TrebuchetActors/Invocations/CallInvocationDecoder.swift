@@ -6,12 +6,13 @@ public import Distributed
 public struct CallInvocationDecoder: DistributedTargetInvocationDecoder {
     public typealias SerializationRequirement = any (Codable & Sendable)
 
+    /// The error of methods that are never called.
+    private struct NoInstances: Error {}
+
     private init() {}
 
-    public mutating func decodeGenericSubstitutions() throws -> [any Any.Type] { fatalError("no instances") }
-    public mutating func decodeNextArgument<Argument: Codable & Sendable>() throws -> Argument {
-        fatalError("no instances")
-    }
+    public mutating func decodeGenericSubstitutions() throws -> [any Any.Type] { throw NoInstances() }
+    public mutating func decodeNextArgument<Argument: Codable & Sendable>() throws -> Argument { throw NoInstances() }
     public mutating func decodeErrorType() throws -> (any Any.Type)? { nil }
     public mutating func decodeReturnType() throws -> (any Any.Type)? { nil }
 }

@@ -1,6 +1,6 @@
-internal import Platform
 internal import Bytes
 package import Networking
+internal import Platform
 internal import Relays
 internal import Synchronization
 internal import Transports
@@ -385,4 +385,12 @@ public final class TrebuchetServer: Sendable {
             return nil
         }
     }
+}
+
+/// The placement of the actors of a pattern.
+public enum ActorPlacement: Sendable {
+    /// Each server has a separate actor per name.
+    case node
+    /// One server of a cluster has the actor of a name; without a cluster, the same as `node`.
+    case cluster
 }

@@ -311,7 +311,7 @@ import Trebuchet
     @Test("a long transaction is executed although another client changes its document again and again")
     func contended() async throws {
         try await CollectionTestEnvironment.run { environment in
-            let (ada, bob) = (environment.guest("ada"), environment.guest("bob"))
+            let (ada, bob) = (environment.guest("ada"), environment.guest("ada"))
             try await ada.client.connect()
             try await bob.client.connect()
             let (collection, other) = (try ada.collection(), try bob.collection())
