@@ -112,7 +112,10 @@ import TrebuchetTesting
     func limit() async throws {
         var limits = ServerLimits()
         limits.activatedActors = 2
+        let handler = DirectoryReader()
         try await withTestServer(limits: limits) { server in
+            handler.server = server
+            server.addEventHandler(handler)
             let system = server.actorSystem
             server.expose(TodoList.self, as: "lists/*") { _ in TodoList(actorSystem: system) }
         } body: { client, server in
@@ -122,6 +125,7 @@ import TrebuchetTesting
             let third = try client.resolve(TodoList.self, id: "lists/3")
             let error = await #expect(throws: TrebuchetError.self) { try await third.add(title: "a") }
             #expect(error?.code == .rateLimited)
+            #expect(handler.counts == [2], "the directory is not locked while the limit is reported")
             await server.unexpose("lists/1")
             #expect(try await third.add(title: "a") == 1)
         }
@@ -133,6 +137,27 @@ import TrebuchetTesting
         server.expose(TodoList.self, as: "lists/*") { _ in
             await journal.wait(for: "go")
             return TodoList(actorSystem: system)
+        }
+    }
+
+    /// Reads the directory of a server when a limit is reached.
+    private final class DirectoryReader: ServerEventHandler {
+        private struct State {
+            weak var server: TrebuchetServer?
+            var counts: [Int] = []
+        }
+
+        private let state = Mutex(State())
+        let kinds: ServerEvent.Kinds = .limits
+        var counts: [Int] { state.withLock { $0.counts } }
+        var server: TrebuchetServer? {
+            get { state.withLock { $0.server } }
+            set { state.withLock { $0.server = newValue } }
+        }
+
+        func handle(_ event: ServerEvent) {
+            guard let count = server?.directory.count else { return }
+            state.withLock { $0.counts.append(count) }
         }
     }
 

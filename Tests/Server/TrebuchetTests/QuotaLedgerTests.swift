@@ -63,9 +63,9 @@ import WebSockets
         + [Case(item: .actorsOnDemand, setting: "activatedActorsPerConnection", scope: "this client has")]
         + [
             ("callsPerClient", "this client has"), ("callBytesPerClient", "this client has"),
-            ("callsToClients", "the server has"), ("callsToClientsPerPrincipal", "'ada' has"),
+            ("callsToClients", "the server has"), ("callsToClientsPerPrincipal", "the client's principal has"),
             ("callsToClientsPerHost", "this host has"), ("bufferedBytes", "the server has"),
-            ("bufferedBytesPerHost", "this host has"), ("bufferedBytesPerPrincipal", "'ada' has"),
+            ("bufferedBytesPerHost", "this host has"), ("bufferedBytesPerPrincipal", "the client's principal has"),
         ].map { Case(item: .clientCalls, bytes: .clientCallBytes, setting: $0.0, scope: $0.1) }
         + [
             ("recordedResponses", "the server has"), ("recordedResponsesPerPrincipal", "'ada' has"),

@@ -54,10 +54,18 @@ struct QuotaExceeded: Error, Sendable {
     /// The setting with its value, for texts about one call.
     var setting: String { "ServerLimits.\(limit.setting): \(limit.value)" }
 
+    /// The subject of the text. The error of a call to a client may reach another client, which must not learn the principal.
+    private var subject: String {
+        if case .principal = scope, resource == .clientCalls || resource == .clientCallBytes {
+            return "the client's principal has"
+        }
+        return scope.name
+    }
+
     var error: TrebuchetError {
         TrebuchetError(
             .rateLimited,
-            "quota exceeded: \(scope.name) \(resource.text(of: limit.value)) (ServerLimits.\(limit.setting)); "
+            "quota exceeded: \(subject) \(resource.text(of: limit.value)) (ServerLimits.\(limit.setting)); "
                 + resource.advice)
     }
 }
