@@ -233,12 +233,13 @@ import TrebuchetWire
                 let state = rig.observed()
                 let readers = try observe([.path("/text"), .path("/text")], rig, state)
                 let source = try state.source.filtered(.path("/text"), clock: reactor, terms: FilterQuota())
-                let reader = LocalSubscriber(on: rig.shard)
+                let relay = StateRelay(EncodedStream.State())
+                let reader = LocalSubscriber(relay, on: rig.shard)
                 reader.subscribe(to: source) { source.attach($0) }
                 rig.endTurns()
                 var counts = [state.source.filters.current.count]
                 let counted = state.source.subscriberCount
-                let taken = reader.relay.currentValue.count
+                let taken = relay.currentValue.count
                 reader.endSubscription()
                 counts += [counted, Int(taken)]
                 counts.append(state.source.filters.current.count)

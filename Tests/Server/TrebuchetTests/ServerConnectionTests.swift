@@ -2,6 +2,7 @@ import Bytes
 import Networking
 import TestSupport
 import Testing
+import Transports
 import TrebuchetTesting
 import TrebuchetWire
 import WebSockets
@@ -51,7 +52,7 @@ import WebSockets
         let server: TrebuchetServer
         let link = Link()
         let connection: ServerConnection
-        private let legacy: LegacyLink?
+        private let legacy: LoopBound<LegacyLink>?
         let journal = Journal()
         private var reactor: Reactor { connection.shard.reactor }
 
@@ -69,7 +70,7 @@ import WebSockets
                 let legacy = isLegacy ? LegacyLink(over: link) : nil
                 let connection = ServerConnection(
                     legacy ?? link, name: shard.newConnectionName(), shard: shard, largestMessage: largestMessage)
-                return (connection, legacy)
+                return (connection, legacy.map { LoopBound($0, on: shard.reactor) })
             }
         }
 
@@ -86,7 +87,7 @@ import WebSockets
             await on { [self] connection in
                 link.texts = []
                 Array(text.utf8).withUnsafeBytes { bytes in
-                    if let legacy { legacy.receive(bytes, for: connection) } else { connection.receive(bytes) }
+                    if let legacy { legacy.value.receive(bytes, for: connection) } else { connection.receive(bytes) }
                 }
                 return link.texts
             }

@@ -31,7 +31,7 @@ struct FragmentedHeadTests {
     ) async throws {
         let table = try #require(server.tables.first)
         try peer.send(Array(head.prefix(2_000)))
-        #expect(await eventually { await table.reactor.perform { table.count } == 1 })
+        #expect(await eventually { await table.reactor.perform { table.table.count } == 1 })
         // Another turn of its reactor: earlier bytes have been read.
         for _ in 0..<2 { await table.reactor.perform {} }
         try peer.send(Array(head.dropFirst(2_000)) + behind)

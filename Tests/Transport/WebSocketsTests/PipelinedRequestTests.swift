@@ -64,7 +64,7 @@ struct PipelinedRequestTests {
         #expect(
             await eventually {
                 var waiting = 0
-                for table in server.tables { waiting += await table.reactor.perform { table.pendingBytes } }
+                for table in server.tables { waiting += await table.reactor.perform { table.table.pendingBytes } }
                 return waiting > 256 << 10
             })
         await socket.reactor.perform { socket.resumeReading() }

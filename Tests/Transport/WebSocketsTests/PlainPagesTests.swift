@@ -253,7 +253,7 @@ struct PlainPagesTests {
                 most = max(most, budget.usedBytes)
                 // In this order: the connection may have come and gone between two checks, or come between these two.
                 guard pieces.count > 0 else { return false }
-                return await table.reactor.perform { table.count } == 0
+                return await table.reactor.perform { table.table.count } == 0
             })
         #expect(most <= MemoryAccount.small)
         #expect(await eventually { budget.usedBytes == 0 })

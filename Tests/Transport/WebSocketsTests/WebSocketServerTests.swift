@@ -140,7 +140,7 @@ struct WebSocketServerTests {
         let tables = server.server.tables
         func pending() async -> Int {
             var pending = 0
-            for table in tables { pending += await table.reactor.perform { table.pendingBytes } }
+            for table in tables { pending += await table.reactor.perform { table.table.pendingBytes } }
             return pending
         }
         // At the watermark its buffered output is at its maximum.
