@@ -27,10 +27,6 @@ distributed actor Diary {
     distributed func whose() -> String { owner }
 }
 
-extension Diary {
-    distributed func writeFromExtension(_ page: String) -> Int { write(page) }
-}
-
 /// A state that JSON cannot encode when it is not finite.
 @Trebuchet
 distributed actor Scale {

@@ -31,7 +31,7 @@ import TrebuchetTesting
 
     @Test(
         "a response is sent after the store has the call's changes", arguments: TestLink.allCases,
-        ["in place", "suspending", "throwing", "in an extension"])
+        ["in place", "suspending", "throwing"])
     func answerAfterWrite(link: TestLink, kind: String) async throws {
         try await withDiary(link: link) { (diary, client, _) async throws in
             store.close()
@@ -41,7 +41,6 @@ import TrebuchetTesting
                 switch kind {
                 case "in place": _ = try await diary.write("a")
                 case "suspending": _ = try await diary.writeLater("a")
-                case "in an extension": _ = try await diary.writeFromExtension("a")
                 default: _ = try? await diary.writeAndThrow("a")
                 }
             }
