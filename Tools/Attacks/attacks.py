@@ -1,6 +1,6 @@
 """`scripts/stress attacks`: whether one client, host or network can slow the others."""
 import argparse, datetime, os, sys
-import accounts, collection, http_and_calls, room  # Register the attacks.
+import accounts, collection, http_and_calls, queries, room  # Register the attacks.
 from attack import ATTACKS
 from trial import run
 
