@@ -1,6 +1,5 @@
 import NodeSupport
 import Platform
-import Synchronization
 import TestSupport
 import Testing
 import Trebuchet
@@ -37,7 +36,8 @@ import TrebuchetCluster
         try await withNodes(["a", "b"], areReached: areReached) { nodes in
             let client = try await nodes[0].client()
             let tallies = try (0..<16).map { try client.resolve(Tally.self, id: "tallies/\($0)") }
-            let (isOver, calling) = (Flag(), Mutex(0))
+            let isOver = Flag()
+            let calling = Journal()
             // An unchanged state is not persisted, and starts from its initial value at the next activation.
             for tally in tallies { #expect(try await tally.add(1) == 1) }
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -53,7 +53,7 @@ import TrebuchetCluster
                             #expect(answer == last)
                             let shown = await counts.next()
                             #expect(shown == last, "\(String(describing: stream.outcome))")
-                            if last == 2 { calling.withLock { $0 += 1 } }
+                            if last == 2 { calling.record("calls") }
                         }
                     }
                 }
@@ -61,7 +61,7 @@ import TrebuchetCluster
                 group.addTask {
                     #expect(await eventually { second.actorCount > 0 })
                     // The clients of all actors call them already.
-                    #expect(await eventually { calling.withLock { $0 } == 16 })
+                    #expect(await eventually { calling.entries.count == 16 })
                     await second.shutdown()
                     #expect(await eventually { first.actorCount == 16 })
                     isOver.set()

@@ -1,4 +1,5 @@
 import Platform
+import TestSupport
 import Testing
 import Trebuchet
 
@@ -318,9 +319,10 @@ import Trebuchet
             let targets = JSONValue.array((0..<10_000).map { .integer($0) })
             _ = try await collection.commit([.add("d", ["l": targets])], from: Self.client)
             let unlinks = (0..<100).map { DocumentCommand.unlink(id: "d", field: "l", target: .integer(Int64($0))) }
+            let journal = Journal()
             let writing = Task {
                 var number = 0
-                while !Task.isCancelled {
+                while journal.entries.isEmpty {
                     number += 1
                     let update = DocumentCommand.update(id: "d", fields: ["n": .integer(Int64(number))])
                     let outcomes = try await other.commit([update], from: "fedcba9876543210", at: number)
@@ -332,7 +334,7 @@ import Trebuchet
                 let outcomes = try await collection.commit([Self.transaction(number, unlinks)], from: Self.client)
                 #expect(outcomes.map(\.error) == [nil])
             }
-            writing.cancel()
+            journal.record("over")
             let written = try await writing.value
             let document = try await collection.get(CollectionQuery(limit: 1)).documents.first
             #expect(document?.fields["n"] == .integer(Int64(written)) && written > 0)
