@@ -365,3 +365,125 @@ final class EngineStore: PerActorStore {
         return items
     }
 }
+
+/// The errors for callers when the coordination store fails.
+extension EngineStore {
+    /// The error while this node has no lease for the slot of an actor: another node may own it, or no node yet.
+    static func isNotOwned(_ name: String) -> StateStoreError {
+        StateStoreError(.conflict, "this node does not own actor '\(name)'")
+    }
+
+    /// The error of a write under an earlier lease: this or another node has owned the actor since.
+    static func leaseEnded(_ name: String) -> StateStoreError {
+        StateStoreError(.conflict, "the lease under which actor '\(name)' was activated has ended")
+    }
+
+    /// The error of a write that does not continue the log.
+    static func isContinued(_ name: String) -> StateStoreError {
+        StateStoreError(.conflict, "the log of actor '\(name)' was continued by another activation")
+    }
+
+    /// The error while the lease of an owned slot waits for its renewal: unlike `isNotOwned`, the caller retries here.
+    static func isRenewing(_ name: String) -> StateStoreError {
+        StateStoreError(.unavailable, "the lease of actor '\(name)' is not renewed yet")
+    }
+
+    static func failure(_ error: ClusterEngineError, _ partition: ActorLog) -> StateStoreError {
+        let code: StateStoreError.Code =
+            switch error.code {
+            case .tooLarge: .tooLarge
+            case .closed: .closed
+            case .unavailable, .unknownOutcome, .overloaded: .unavailable
+            default: .failed
+            }
+        return StateStoreError(code, error.textForClients)
+    }
+}
+
+extension ClusterEngineError {
+    /// The message without the address of the coordination store and its texts, which are in the log of the node.
+    var textForClients: String {
+        switch code {
+        case .unavailable: "the coordination store is unreachable"
+        case .unknownOutcome: "the coordination store did not respond"
+        case .overloaded: "the queue to the coordination store is full"
+        case .tooLarge: "the write exceeds the size limit of the coordination store"
+        case .closed: "the node has left the cluster"
+        case .dataLoss: "the coordination store has lost data"
+        default: "the coordination store failed (\(code))"
+        }
+    }
+}
+
+/// Reads of the current persisted states of other nodes' actors.
+extension EngineStore {
+    func readLog(at key: StateKey, after seen: ActorLogPosition?) async throws(StateStoreError) -> ActorLogReadResult {
+        guard let actor = key.partition else { throw StateStoreError(.failed, "'\(key)' belongs to no actor") }
+        let partition = ActorLog(actor)
+        if let seen, let feed = try await changeFeed(of: key, in: partition, after: seen) { return feed }
+        let (contents, _, whole, _) = try await read(partition)
+        return ActorLogReadResult(.complete(contents.log(key)), whole)
+    }
+
+    /// Returns the changes after `seen`; nil where the earlier entries were removed or the changes are more than appended entries. The
+    /// caller then reads the whole log.
+    private func changeFeed(
+        of key: StateKey, in partition: ActorLog, after seen: ActorLogPosition
+    ) async throws(StateStoreError) -> ActorLogReadResult? {
+        // Starts with the last seen entry: a coordination store that has lost it may have another one at its position.
+        var position = seen.entry.map { LogPosition(fence: $0.fence, offset: $0.offset) } ?? seen.position
+        var isThere = seen.entry == nil
+        var whole = seen
+        var parts = SplitLogEntry()
+        var found: [LogEntry] = []
+        while true {
+            let reading: LogReadResult
+            do throws(ClusterEngineError) {
+                reading = try await engine.read(partition.log, after: position)
+            } catch {
+                throw Self.failure(error, partition)
+            }
+            // Every log starts before its first entry, even one that has lost all entries.
+            guard reading.start == .resumed || position == .start && reading.start == .start else { return nil }
+            for entry in reading.entries {
+                let before = position
+                position = entry.position
+                if !isThere {
+                    guard position == seen.position, ActorLogPosition(entry, behind: before).entry == seen.entry else {
+                        return nil
+                    }
+                    isThere = true
+                    continue
+                }
+                guard let payload = parts.append(entry.payload) else { continue }
+                whole = ActorLogPosition(entry, behind: before)
+                for item in try Self.items(payload, partition) {
+                    guard case .write(let write) = item, write.key == key else { continue }
+                    switch write.operation {
+                    case .append(let entry): found.append(entry)
+                    // A snapshot contains only known changes.
+                    case .snapshot, .snapshotPart: break
+                    default: return nil
+                    }
+                }
+            }
+            guard !reading.isComplete else { return isThere ? ActorLogReadResult(.entries(found), whole) : nil }
+        }
+    }
+}
+
+extension ActorLogPosition {
+    var position: LogPosition { LogPosition(fence: fence, offset: offset) }
+
+    /// The position of an unknown entry.
+    init(_ position: LogPosition) { self.init(fence: position.fence, offset: position.offset) }
+
+    /// - Parameter before: The position of the previous entry.
+    init(_ entry: ClusterLogEntry, behind before: LogPosition) {
+        var digest = StableDigest()
+        entry.payload.withUnsafeBytes { digest.combine($0) }
+        self.init(
+            fence: entry.position.fence, offset: entry.position.offset,
+            entry: Entry(behind: before.fence, before.offset, digest: digest.value))
+    }
+}
