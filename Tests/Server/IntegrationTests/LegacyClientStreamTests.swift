@@ -24,6 +24,13 @@ private distributed actor Diary {
     distributed func add(_ times: Int) { for _ in 0..<times { count += 1 } }
 }
 
+@Trebuchet
+private distributed actor Meter {
+    @StreamedState(delivery: .every(buffer: 64), persisted: true) var count: Int = 0
+
+    distributed func add(_ times: Int) { for _ in 0..<times { count += 1 } }
+}
+
 /// Streams for clients of protocols 1 and 2, beside those of version 3.
 @Suite(.timeLimit(.minutes(5))) struct LegacyClientStreamTests {
     private func withDiary(
@@ -96,6 +103,19 @@ private distributed actor Diary {
             #expect(late.values(of: other.streamID) == (20...40).map(String.init))
             late.peer.close()
         }
+    }
+
+    @Test("each version of a persisted state with delivery `.every` is sent, also when one write has several")
+    func persisted() async throws {
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), store: MemoryStore())
+        await server.expose(Meter(actorSystem: server.actorSystem), as: "meter")
+        let client = OldClient(try await .connect(server.start(), subprotocols: []))
+        let stream = try await client.observe("meter", "observeCount")
+        try await client.firstValue(of: stream)
+        for _ in 0..<3 { try await client.call("meter", "add(_:)", "7") }
+        #expect(client.values(of: stream.streamID) == (0...21).map(String.init))
+        client.peer.close()
+        await server.shutdown(drain: .zero)
     }
 
     @Test("events are rejected")

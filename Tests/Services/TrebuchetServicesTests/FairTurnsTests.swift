@@ -131,6 +131,7 @@ import Trebuchet
     func collections(kind: String) async throws {
         var limits = CollectionLimits()
         limits.writes = RateLimit(callsPerSecond: 10_000, burst: 10_000)
+        limits.writesPerPrincipal = limits.writes
         try await CollectionTestEnvironment.run(
             rules: ClosureRules { _, _, _ in }, limits: limits, reactors: 1
         ) { environment in

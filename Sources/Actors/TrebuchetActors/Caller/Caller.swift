@@ -66,6 +66,12 @@ public struct Caller: Sendable {
         identity.changes == identity.connection.principalChanges.load(ordering: .acquiring)
     }
 
+    /// A Boolean value that indicates whether the principal has left the connection, which has another one or none now.
+    package var hasLeft: Bool {
+        guard !isCurrent, let principal else { return false }
+        return principal.name != connection.principal?.name
+    }
+
     /// Returns whether both are the same caller, with the same principal object.
     package static func areIdentical(_ a: Caller?, _ b: Caller?) -> Bool { a?.identity === b?.identity }
     /// The client's address; nil for a client in this process. Behind a proxy of `AccessPolicy.trustedProxies` it is the

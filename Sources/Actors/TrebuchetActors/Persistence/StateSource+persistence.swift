@@ -84,9 +84,8 @@ extension StateSource {
             capture = .snapshot(try text(), version)
         }
         (captured, isInLog) = (version, true)
-        let broadcasters = current
+        let (broadcasters, updates) = (current, unpublished)
         if !broadcasters.isEmpty {
-            let updates = unpublished
             persistence.publishAfterWrite(while: nil) { [version = version, weak self] in
                 self?.visibleVersion = version
                 for update in updates { for broadcaster in broadcasters { broadcaster.send(.update(update)) } }
@@ -94,9 +93,24 @@ extension StateSource {
         } else {
             visibleVersion = version
         }
+        feedEarlierVersions(updates.dropLast(), persistence)
         if let feed = makeFilterUpdate(filters.current) { persistence.publishAfterWrite(while: nil, feed) }
         releaseUnused(isObserved: !broadcasters.isEmpty || isRetained)
         return capture
+    }
+
+    /// Passes the versions before the newest to streams of whole values without conflation, after the write.
+    private func feedEarlierVersions(_ updates: ArraySlice<StateUpdate>, _ persistence: any StatePersister) {
+        guard buffer != nil, !updates.isEmpty else { return }
+        let (list, memory) = (filters, memoryBudget)
+        let whole = list.current.filter(\.filter.acceptsEverything)
+        guard !whole.isEmpty else { return }
+        persistence.publishAfterWrite(while: nil) {
+            for update in updates {
+                guard let text = update.current else { continue }
+                list.feed(FilterableVersion(text, sequence: update.sequence, memory: memory), to: whole)
+            }
+        }
     }
 
     /// Returns the changes from a version to the newest; nil if they are unknown.

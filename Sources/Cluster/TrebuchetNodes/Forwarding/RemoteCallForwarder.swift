@@ -117,7 +117,7 @@ final class RemoteCallForwarder: ConnectionForwarder {
         shard.reactor.execute {
             guard let forwarder = connection.callForwarder else { return }
             forwarder.postponed -= 1
-            guard !isBound || connection.callerConnection?.principal?.name == principal else {
+            guard !isBound || principal == nil || connection.callerConnection?.principal?.name == principal else {
                 return owned.withMessage { connection.fail($0, ServerConnection.replacedPrincipal) }
             }
             forwarder.isMakingPostponed = true

@@ -56,10 +56,8 @@ extension ServerConnection {
 
     /// Returns the error of a call whose principal is no longer that of the connection.
     package func refusalOfReplacedPrincipal(_ call: InFlightCall) -> TrebuchetError? {
-        guard !isServer, call.stream == nil, let known = call.caller, !known.isCurrent,
-            known.principal?.name != callerConnection?.principal?.name
-        else { return nil }
-        return Self.replacedPrincipal
+        // A call that arrived before a sign-in belongs to nobody, so it may run.
+        !isServer && call.stream == nil && call.caller?.hasLeft == true ? Self.replacedPrincipal : nil
     }
 
     /// The error of a call that has waited until its principal had left the connection.

@@ -377,6 +377,7 @@ distributed actor DocumentCollection: ServiceActor, CollectionInterface {
     ) -> Result<CallerQuery, CollectionError> {
         Result { () throws(CollectionError) in
             let query = try CollectionQuery(sent: query).canonical
+            // A query shows what the present principal may read, as its updates do.
             let (name, principal) = (name, caller.connection.principal)
             let (reader, rules) = host.reading(principal, in: name)
             guard let reader else { return CallerQuery(query: query, reader: nil, mayRead: { _ in true }) }

@@ -193,8 +193,10 @@ public final class RoomHost: Sendable {
 
     /// Returns the state of the connection that makes the current call.
     func callingClient() throws(RoomError) -> RoomConnectionState {
-        guard let connection = Caller.current?.connection else { throw .unknownCaller }
-        return clients.state(of: connection) {
+        guard let caller = Caller.current else { throw .unknownCaller }
+        // A membership belongs to the principal of the connection, and the call to the one with which it arrived.
+        guard !caller.hasLeft else { throw .notYours }
+        return clients.state(of: caller.connection) {
             RoomConnectionState(connection, maximumUses: limits.roomsPerConnection)
         } principalChanged: { client in
             for room in client.registeredActors {
