@@ -196,7 +196,8 @@ public final class RoomHost: Sendable {
         guard let caller = Caller.current else { throw .unknownCaller }
         // A membership belongs to the principal of the connection, and the call to the one with which it arrived.
         guard !caller.hasLeft else { throw .notYours }
-        return clients.state(of: caller.connection) {
+        let connection = caller.connection
+        return clients.state(of: connection) {
             RoomConnectionState(connection, maximumUses: limits.roomsPerConnection)
         } principalChanged: { client in
             for room in client.registeredActors {
