@@ -234,22 +234,36 @@ final class ClusterRouter: RemoteRouter {
         }
     }
 
-    /// Logs cluster changes and breaks the channels to nodes that have left, in each round.
+    /// Logs cluster changes, and breaks the channels to nodes that have left, in each round.
     private func checkLiveNodes() async {
+        await withTaskGroup(of: Void.self) { group in
+            // Separate, because the other one waits for the coordination store, also during its outage.
+            group.addTask { await self.logRounds() }
+            group.addTask { await self.removeNodes() }
+        }
+    }
+
+    private func logRounds() async {
         var nodeLog = NodeLog(node)
         var expiryLog = CertificateExpiryLog()
         while !Task.isCancelled {
             try? await Task.sleep(for: member.settings.roundInterval)
-            let (liveNodes, reads) = member.liveNodesRead
             for line in nodeLog.lines(
-                nodes: liveNodes, slots: member.slotCount, engineError: member.engineError, problem: member.problem,
-                at: MonotonicClock.nowWithSleep)
+                nodes: member.liveNodesRead.nodes, slots: member.slotCount, engineError: member.engineError,
+                problem: member.problem, at: MonotonicClock.nowWithSleep)
             { log(line.level, line.text) }
             if let remaining = direct.withLock({ $0?.identity })?.tls.remainingTime,
                 let line = expiryLog.line(remaining: remaining, at: MonotonicClock.now)
             {
                 log(line.level, line.text)
             }
+        }
+    }
+
+    private func removeNodes() async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: member.settings.roundInterval)
+            let (liveNodes, reads) = member.liveNodesRead
             // A node that cannot read the list of live nodes does not find itself in it either.
             guard liveNodes.contains(node) else { continue }
             await exchange.removeNodes(allBut: liveNodes, reads: reads)
