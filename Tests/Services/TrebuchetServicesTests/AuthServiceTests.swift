@@ -101,7 +101,8 @@ struct AuthServiceTests {
 
             let third = server.backend(credentials: file)
             let auth = auth(third)
-            #expect(auth.wrappedValue.state == .loading)
+            // The stored credentials may have been read by now.
+            #expect([.loading, .guest(guest)].contains(auth.wrappedValue.state))
             await wait(auth) { $0 == .guest(guest) }
             #expect(try await third.client.caller() == guest.id)
             await third.client.close()
@@ -140,7 +141,6 @@ struct AuthServiceTests {
             let credentials = InMemoryCredentialStore(unknown)
             let backend = server.backend(link, credentials: credentials)
             let auth = auth(backend)
-            #expect(auth.wrappedValue.state == .loading)
             await wait(auth) { $0 == .unauthenticated }
             #expect(auth.wrappedValue.sessionEnd == .unknown)
             #expect(try await backend.client.caller() == nil)
