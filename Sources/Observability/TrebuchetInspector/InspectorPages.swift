@@ -54,7 +54,7 @@ final class InspectorWindow: Sendable {
 
     var server: TrebuchetServer? { requestGuard.server }
 
-    /// Whether a client observes the page.
+    /// True if a client observes the page.
     var isObserved: Bool {
         get async {
             guard let pages else { return false }

@@ -22,7 +22,7 @@ final class InspectorStateSubscription: StreamSubscriber, Sendable {
     }
 
     private let loop: SystemShard
-    /// Whether the subscription ends after the first version.
+    /// True if the subscription ends after the first version.
     private let isOnce: Bool
     private let receive: @Sendable (SentVersion?) -> Void
     private let state: LoopVariable<State>

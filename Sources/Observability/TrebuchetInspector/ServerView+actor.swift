@@ -8,7 +8,7 @@ struct ActorDetailQuery {
     let name: String
     /// The maximum number of versions shown.
     let versions: Int
-    /// Whether to include the value that the versions are based on.
+    /// True to include the value that the versions are based on.
     let wantsEarlier: Bool
 
     init(_ name: String, _ query: InspectorQuery) throws(InspectorQuery.InvalidQuery) {

@@ -146,7 +146,7 @@ public final class WebSocket: @unchecked Sendable {
     /// Returns whether the message that was incomplete at the last beat is still incomplete.
     private func isMessageOld() -> Bool { hot.pointee.reader.isOlderThanLastBeat() }
 
-    /// Whether a compressed or large message is complete and not delivered yet.
+    /// True if a compressed or large message is complete and not delivered yet.
     var hasCompleteMessage: Bool { hot.pointee.reader.hasCompleteMessage }
 
     func takeMessage(atMost limit: Int?) -> MessageReader.Event? { hot.pointee.reader.takeMessage(atMost: limit) }
@@ -156,13 +156,13 @@ public final class WebSocket: @unchecked Sendable {
         hot.pointee.reader.next(&bytes)
     }
 
-    /// Whether messages may be compressed in both directions.
+    /// True if messages may be compressed in both directions.
     public var isCompressionNegotiated: Bool { compression != nil }
     package var isResumed: Bool { channel.isResumed }
     /// The address of the peer; behind a trusted proxy the address of the client that it names. Nil if the system no longer knows
     /// it.
     public var remoteAddress: SocketAddress? { channel.remoteAddress }
-    /// Whether messages can be sent: neither side has started to close.
+    /// True if messages can be sent: neither side has started to close.
     public var isOpen: Bool { machine.phase == .open }
     /// The number of unsent bytes.
     public var pendingBytes: Int { channel.pendingBytes }

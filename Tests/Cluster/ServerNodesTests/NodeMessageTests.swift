@@ -38,7 +38,7 @@ import TrebuchetActors
         items.compactMap { if case .write(let write) = $0 { write } else { nil } }
     }
 
-    /// Whether an item ends at this byte.
+    /// True if an item ends at this byte.
     private func isEnd(_ count: Int, _ bytes: [UInt8]) -> Bool {
         ActorLogEntry.items(Array(bytes[..<count]), of: "a") != nil
     }

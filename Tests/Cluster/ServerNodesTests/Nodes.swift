@@ -51,7 +51,7 @@ extension Node {
     func names(_ count: Int) -> [String] { names("tallies", count) }
 }
 
-/// Whether a node authorizes a caller to call or observe an actor.
+/// True if a node authorizes a caller to call or observe an actor.
 typealias NodeRule = @Sendable (_ node: String, _ caller: Caller?, _ target: String) -> Bool
 
 /// Runs `body` with nodes that own all slots in equal parts.
@@ -85,7 +85,7 @@ distributed actor Tally {
         count += number
         return count
     }
-    /// Whether the number follows the previous one.
+    /// True if the number follows the previous one.
     distributed func follow(_ number: Int) -> Bool {
         defer { last = number }
         return number > last

@@ -23,7 +23,7 @@ import TrebuchetCluster
         #expect(await client.answer(number) != nil)
     }
 
-    /// Whether the versions increase.
+    /// True if the versions increase.
     private func rises(_ messages: [TextClient.Message]) -> Bool {
         zip(messages, messages.dropFirst()).allSatisfy { $0.sequence < $1.sequence }
     }

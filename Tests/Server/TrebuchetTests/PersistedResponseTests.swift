@@ -22,7 +22,7 @@ import Testing
             IdempotencyNamespace.key("c\(connection)", number, of: "a"), digest: 1, principal: principal, in: account)
     }
 
-    /// Whether the whole response is persisted; otherwise only its existence is.
+    /// True if the whole response is persisted; otherwise only its existence is.
     private func keeps(_ call: IdempotencyRecord, _ count: Int) throws -> Bool {
         guard case .put(let bytes) = call.responseWrite(.success([UInt8](repeating: 0x31, count: count))).operation
         else {

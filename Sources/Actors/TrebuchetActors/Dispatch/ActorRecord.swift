@@ -123,7 +123,7 @@ package class ActorRecord: @unchecked Sendable {
     /// actor's isolation.
     package func checkIdle(discarding: Bool, _ body: @escaping @Sendable (Bool) -> Void) { body(false) }
 
-    /// Whether the actor has a cleanup that runs before deactivation.
+    /// True if the actor has a cleanup that runs before deactivation.
     package var hasDeactivation: Bool { false }
 
     /// Runs the actor's cleanup before deactivation.

@@ -10,7 +10,7 @@ struct MangledNames: Sendable {
         let name: String
         /// The part before the types.
         let start: [UInt8]
-        /// Whether the method has parameters, none of them with a label. The start ends in `y` then, the empty list of labels.
+        /// True if the method has parameters, none of them with a label. The start ends in `y` then, the empty list of labels.
         let hasNoLabels: Bool
         /// The number of parameters.
         let count: Int

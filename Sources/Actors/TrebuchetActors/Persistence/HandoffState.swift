@@ -62,7 +62,7 @@ package final class HandoffState: @unchecked Sendable {
         }
     }
 
-    /// Whether values remain after the returned ones.
+    /// True if values remain after the returned ones.
     var hasMore: Bool { !order.isEmpty }
 
     /// Confirms that the returned writes are stored.

@@ -137,7 +137,7 @@ final class PersistedLog {
         }
     }
 
-    /// Whether slices wait to be written.
+    /// True if slices wait to be written.
     var hasSlices: Bool { slices?.isReady ?? false }
 }
 

@@ -47,7 +47,7 @@ package class StreamProducer: @unchecked Sendable {
     /// The reserved positions of clients that are about to observe events.
     private let expected = StreamPosition.Expected()
 
-    /// Whether subscribers have to request an ended stream of another node again. Nil for a stream of a local actor.
+    /// True if subscribers have to request an ended stream of another node again. Nil for a stream of a local actor.
     package var requiresNewRequest: Bool? { nil }
 
     /// The newest versions; empty for a filter.
@@ -88,7 +88,7 @@ package class StreamProducer: @unchecked Sendable {
     /// The number of the last version or event that subscribers may know.
     var visiblePosition: UInt64 { recent.position }
 
-    /// Whether `first(for:)` and `sendSnapshot(to:)` send immediately, instead of after a store write.
+    /// True if `first(for:)` and `sendSnapshot(to:)` send immediately, instead of after a store write.
     var sendsImmediately: Bool { true }
 
     /// Publishes the newest version, if it was not published yet. Returns its share of the turn's budget: 0 if there is none,
@@ -143,7 +143,7 @@ package class StreamProducer: @unchecked Sendable {
 
     /// The identity of the producer in which the changes originate.
     package final var root: ObjectIdentifier { ObjectIdentifier(origin ?? self) }
-    /// Whether a new subscriber receives the current value instead of the last sent one.
+    /// True if a new subscriber receives the current value instead of the last sent one.
     final var requestsCurrentValue: Bool { kind == .filter }
     /// The number of current network subscribers; for a filter, those of the state.
     package final var subscriberCount: Int { (origin ?? self).subscribers.load(ordering: .relaxed) }
@@ -153,12 +153,12 @@ package class StreamProducer: @unchecked Sendable {
 
     final func addInspectorOnlyBroadcasters(_ change: Int) { inspectorOnlyBroadcasters.add(change, ordering: .relaxed) }
 
-    /// Whether the stream has a subscriber, or had a network subscriber that may resume. Inspectors do not count.
+    /// True if the stream has a subscriber, or had a network subscriber that may resume. Inspectors do not count.
     final var isObserved: Bool {
         subscriberCount > 0 || broadcasterCount > inspectorOnlyBroadcasters.load(ordering: .relaxed)
             || memory.isRetained(on: home)
     }
-    /// Whether the stream runs as if it had a subscriber. It does for a client that is about to subscribe and, while the server
+    /// True if the stream runs as if it had a subscriber. It does for a client that is about to subscribe and, while the server
     /// has memory, for one that has lost its connection.
     final var isRetained: Bool { expected.isAny || memory.isRetained(on: home) && memoryBudget?.isExhausted != true }
 
@@ -200,7 +200,7 @@ package class StreamProducer: @unchecked Sendable {
         return StreamPosition(visiblePosition, expected)
     }
 
-    /// Whether a subscriber that has lost its connection may resume.
+    /// True if a subscriber that has lost its connection may resume.
     package final var expectsReturns: Bool { memory.isRetained(on: home) }
 
     // MARK: Broadcasters
@@ -209,7 +209,7 @@ package class StreamProducer: @unchecked Sendable {
     final var current: [Broadcaster] { broadcasters.withLock { $0 } }
     final func hasSubscription(_ broadcaster: Broadcaster) -> Bool { current.contains { $0 === broadcaster } }
 
-    /// Whether subscribers on the home reactor wait for a version that others have received.
+    /// True if subscribers on the home reactor wait for a version that others have received.
     final var isBeingSent: Bool {
         broadcasters.withLock { $0.contains { $0.shard === home && $0.isUnderWay } }
     }

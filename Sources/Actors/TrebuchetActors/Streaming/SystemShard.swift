@@ -45,7 +45,7 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
     private var isContinuationQueued = false
     /// Set while subscribers wait for a version that others received in an earlier turn.
     private var isSending = false
-    /// Whether a state has changed and a subscriber has not received it. Atomic for the reason given for the atomics of
+    /// True if a state has changed and a subscriber has not received it. Atomic for the reason given for the atomics of
     /// `ActorInstance`.
     package let hasMarked = Atomic<Bool>(false)
     /// The changed states.
@@ -95,7 +95,7 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
     /// Records that a broadcaster has an update for its subscribers.
     func didChange(_ broadcaster: Broadcaster) { changes.recordChange(broadcaster.producer.root) }
 
-    /// Whether a filter of a subscriber on this reactor is evaluated on another thread.
+    /// True if a filter of a subscriber on this reactor is evaluated on another thread.
     package var hasEvaluations: Bool { !broadcastersInEvaluation.isEmpty }
 
     /// Records whether a broadcaster waits for an evaluation.

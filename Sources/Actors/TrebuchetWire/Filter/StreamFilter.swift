@@ -11,7 +11,7 @@ public struct StreamFilter: Sendable, Hashable {
     package internal(set) var minimumIntervalMilliseconds: Int?
     package internal(set) var condition: Condition?
 
-    /// Whether a value that equals the last one is skipped.
+    /// True if a value that equals the last one is skipped.
     package var skipsEqual: Bool { isDistinct || path != nil }
 
     /// A condition on a part of the state that a version must satisfy.
@@ -20,7 +20,7 @@ public struct StreamFilter: Sendable, Hashable {
         let test: StreamCondition
     }
 
-    /// Whether every version of the whole state is delivered, as a whole value: `{}` in the protocol.
+    /// True if every version of the whole state is delivered, as a whole value: `{}` in the protocol.
     package var acceptsEverything: Bool { self == Self() }
 
     /// Creates a filter that delivers every version of the whole state.

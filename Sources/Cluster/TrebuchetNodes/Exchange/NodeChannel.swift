@@ -7,7 +7,7 @@ struct NodeChannel: Sendable {
     let exchange: NodeTransport
     let node: ClusterNode
     let number: UInt64
-    /// Whether this node has opened the channel.
+    /// True if this node has opened the channel.
     let isOwn: Bool
 
     func send(_ kind: NodeFrame.Kind, _ payload: [UInt8] = []) {

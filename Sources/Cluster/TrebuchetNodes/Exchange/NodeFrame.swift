@@ -36,7 +36,7 @@ struct NodeFrame: Equatable, Sendable {
         /// The call of that callID must be repeated at the next owner, which knows whether it was executed.
         case repeatElsewhere
 
-        /// Whether frames of this kind are sent to the node that has opened the channel.
+        /// True if frames of this kind are sent to the node that has opened the channel.
         var isToClientNode: Bool { rawValue >= Kind.toClient.rawValue }
     }
 

@@ -7,7 +7,7 @@ internal import TrebuchetCluster
 /// One end of a channel between two nodes. Its frames are handled on its reactor, in order.
 protocol NodeChannelHandler: AnyObject, Sendable {
     var reactor: Reactor { get }
-    /// Whether frames are handled in the order of arrival on the thread that receives node messages, instead of on the reactor.
+    /// True if frames are handled in the order of arrival on the thread that receives node messages, instead of on the reactor.
     var handlesFramesInPlace: Bool { get }
     func receive(_ frame: NodeFrame)
     /// Called when messages were lost or the other node has left: no further frames arrive.

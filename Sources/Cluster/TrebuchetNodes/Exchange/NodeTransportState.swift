@@ -7,7 +7,7 @@ struct NodeTransportState {
     struct ChannelEntry: Hashable {
         let node: ClusterNode
         let number: UInt64
-        /// Whether this node has opened the channel.
+        /// True if this node has opened the channel.
         let isOwn: Bool
     }
 
@@ -29,7 +29,7 @@ struct NodeTransportState {
     var rounds = 0
     /// The number of the last reading of the live nodes.
     var liveReads: UInt64 = 0
-    /// Whether this node is being stopped.
+    /// True if this node is being stopped.
     var isLeaving = false
 
     /// Ends the channels to a node with the most waiting bytes, until at most `limit` bytes wait.

@@ -11,11 +11,11 @@ struct PeerState {
 
     /// The handling of a received message.
     struct ReceiveAction: Equatable {
-        /// Whether existing channels end, because the other node has lost messages.
+        /// True if existing channels end, because the other node has lost messages.
         var endsChannels = false
-        /// Whether messages of the other node are missing.
+        /// True if messages of the other node are missing.
         var hasGap = false
-        /// Whether the frames of the message belong to channels that have ended.
+        /// True if the frames of the message belong to channels that have ended.
         var isLate = false
     }
 
@@ -27,7 +27,7 @@ struct PeerState {
     /// This node's epoch with the peer, and the peer's epoch; 0 until a message of the peer arrives.
     private(set) var ownEpoch: UInt64
     private(set) var peerEpoch: UInt64 = 0
-    /// Whether the peer has not acknowledged this node's epoch, and whether the epoch must be sent even without frames.
+    /// True if the peer has not acknowledged this node's epoch, and whether the epoch must be sent even without frames.
     private var mustSendEpoch = false
     private var sendsEpochOnly = false
     private var sent: UInt64 = 0
@@ -47,7 +47,7 @@ struct PeerState {
     var isLeaving = false
     /// The number of consecutive readings of the live nodes without it.
     var absences = 0
-    /// Whether the node has left while the delivery of a message to it is undecided.
+    /// True if the node has left while the delivery of a message to it is undecided.
     var hasLeft = false
 
     /// - Parameter epoch: greater than all before; even, as the first epoch between two nodes.

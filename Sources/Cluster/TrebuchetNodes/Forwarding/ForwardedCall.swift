@@ -42,10 +42,10 @@ final class ForwardedCall: ForwardedRequest {
         slot = ClusterSlot(of: actor)
     }
 
-    /// Whether the client resumes an existing stream.
+    /// True if the client resumes an existing stream.
     var isResumption: Bool { message.withMessage { $0.kind == .streamResume } }
 
-    /// Whether this node or its client has sent the call before, so that it may have run.
+    /// True if this node or its client has sent the call before, so that it may have run.
     var mayHaveRun: Bool { isRepeat || message.withMessage { $0.kind == .repeat } }
 
     /// Returns the error for a refusal of the call.

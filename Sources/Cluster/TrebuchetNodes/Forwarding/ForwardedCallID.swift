@@ -9,9 +9,9 @@ struct ForwardedCallID: Equatable {
 
     /// The index of the message on the channel.
     let messageIndex: UInt64
-    /// Whether the node itself resumes a stream that its client began earlier.
+    /// True if the node itself resumes a stream that its client began earlier.
     var isOfNode = false
-    /// Whether the client's node can subscribe to the stream for all of its clients. Then the owner only decides whether this
+    /// True if the client's node can subscribe to the stream for all of its clients. Then the owner only decides whether this
     /// client may observe.
     var mayShare = false
     /// The client's number of a call with a recorded response, which identifies it when it is repeated.

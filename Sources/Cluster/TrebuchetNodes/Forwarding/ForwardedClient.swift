@@ -10,9 +10,9 @@ struct ForwardedClient: Codable {
     var session: String
     /// The prefix of its stream names, which makes them unique among the client's streams.
     var streams: String
-    /// Whether the client's node identifies callers.
+    /// True if the client's node identifies callers.
     var isCaller: Bool
-    /// Whether the node itself is the caller, for its actors; nil from nodes without this member.
+    /// True if the node itself is the caller, for its actors; nil from nodes without this member.
     var isServer: Bool?
     var principal: ForwardedPrincipal?
     /// The revocation of the client's authorization; nil without one, and from nodes without this member.

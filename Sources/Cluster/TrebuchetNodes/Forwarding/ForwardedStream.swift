@@ -17,9 +17,9 @@ final class ForwardedStream {
     var sequence: UInt64
     /// Nil while the owner of its actor is unknown.
     var channel: OwnerChannel?
-    /// Whether the client's node may share the stream among its clients.
+    /// True if the client's node may share the stream among its clients.
     let mayShare: Bool
-    /// Whether the client still observes the stream.
+    /// True if the client still observes the stream.
     var isOpen = true {
         didSet { if !isOpen { reservation = nil } }
     }

@@ -9,7 +9,7 @@ struct OrderedResend<Call> {
     private var inFlight: Set<UInt64> = []
     /// The node that they were sent to.
     private var node: ClusterNode?
-    /// Whether sending waits for the outcome of the sent calls, because the other node may return them.
+    /// True if sending waits for the outcome of the sent calls, because the other node may return them.
     private(set) var awaitsResponses = false
     /// Incremented each time that no sent calls remain.
     private(set) var round = 0
@@ -75,16 +75,16 @@ final class SlotSendState {
     var paused: [ForwardedStream] = []
     /// The number of reactors of this node that may have earlier calls of the client and do not know yet whether they run here.
     var crossings = 0
-    /// Whether an owner lookup is in progress.
+    /// True if an owner lookup is in progress.
     var isLookingUpOwner = false
     /// The waiter of the lookup.
     var waiter: SlotLookupWaiter?
-    /// Whether a timer will check again whether calls may be sent.
+    /// True if a timer will check again whether calls may be sent.
     var isTimed = false
 
     init(_ slot: ClusterSlot) { self.slot = slot }
 
-    /// Whether no call or stream waits for the owner.
+    /// True if no call or stream waits for the owner.
     var hasNothing: Bool { calls.waiting.isEmpty && streams.isEmpty }
     var isEmpty: Bool {
         calls.isEmpty && streams.isEmpty && paused.isEmpty && !isLookingUpOwner && !isTimed && crossings == 0

@@ -7,7 +7,7 @@ internal import TrebuchetWire
 
 /// The client connection that uses owner channels.
 protocol OwnerChannelDelegate: AnyObject {
-    /// Whether the client can receive more.
+    /// True if the client can receive more.
     var isWritable: Bool { get }
     /// Handles a message of an owner for the client.
     func receive(_ bytes: UnsafeRawBufferPointer, over channel: OwnerChannel)

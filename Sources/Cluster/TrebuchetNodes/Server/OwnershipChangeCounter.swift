@@ -11,6 +11,6 @@ final class OwnershipChangeCounter: @unchecked Sendable {
     func willSend() { sent.add(1, ordering: .sequentiallyConsistent) }
     func didHandle() { handled += 1 }
 
-    /// Whether there are owner changes that the reactor has not handled.
+    /// True if there are owner changes that the reactor has not handled.
     var arePending: Bool { sent.load(ordering: .sequentiallyConsistent) != handled }
 }

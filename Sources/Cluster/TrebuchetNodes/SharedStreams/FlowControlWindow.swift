@@ -57,7 +57,7 @@ final class PendingDeliveries: Sendable {
 
     init(maximumBufferedBytes: Int = 64 << 20) { self.maximumBufferedBytes = maximumBufferedBytes }
 
-    /// Whether no delivery is pending. Checked for each message, so it needs no lock; the pending deliveries of a
+    /// True if no delivery is pending. Checked for each message, so it needs no lock; the pending deliveries of a
     /// reactor are visible to the reactors that receive results of its calls.
     var isEmpty: Bool { count.load(ordering: .relaxed) == 0 }
 
@@ -97,7 +97,7 @@ final class PendingDeliveries: Sendable {
 
     // MARK: Waiting messages
 
-    /// Whether messages wait for deliveries.
+    /// True if messages wait for deliveries.
     var hasWaitingMessages: Bool { reservedBytes.load(ordering: .relaxed) > 0 }
 
     /// Reserves bytes for waiting messages.
@@ -116,7 +116,7 @@ final class PendingDeliveries: Sendable {
 
         private let pages = Mutex<[ClusterNode: WeakEntry]>([:])
 
-        /// Whether messages for any node wait for deliveries.
+        /// True if messages for any node wait for deliveries.
         var hasWaitingMessages: Bool {
             pages.withLock { $0.values.contains { $0.pendingDeliveries?.hasWaitingMessages == true } }
         }

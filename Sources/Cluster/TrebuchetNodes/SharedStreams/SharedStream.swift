@@ -20,7 +20,7 @@ final class SharedStream: Sendable {
     private struct Feed {
         let receiver: SharedStreamReceiver
         let number: UInt64
-        /// Whether the receiver requested the stream from a known position.
+        /// True if the receiver requested the stream from a known position.
         let isResumed: Bool
     }
 
@@ -28,7 +28,7 @@ final class SharedStream: Sendable {
     private struct State {
         /// The subscription at the owner; nil without one.
         var feed: Feed?
-        /// Whether the catch-up is complete.
+        /// True if the catch-up is complete.
         var isCaughtUp = false
         /// The current or last replica.
         var mirror: RemoteStreamReplica?

@@ -96,7 +96,7 @@ struct SharedStreamRequest: Codable {
     var epoch: String
     /// The last received sequence number.
     var sequence: UInt64
-    /// Whether the requesting node has no versions of the stream.
+    /// True if the requesting node has no versions of the stream.
     var isFresh: Bool
 }
 
@@ -116,7 +116,7 @@ struct SharedStreamStart: Codable {
     var buffer: Int?
     /// The number of the last version or event that is not sent.
     var position: UInt64
-    /// Whether the stream continues the versions that the receiving node has.
+    /// True if the stream continues the versions that the receiving node has.
     var continues: Bool
 }
 

@@ -108,7 +108,7 @@ public struct AccessPolicy: Sendable {
     /// The rules of `authorize`; nil without any.
     var rules: AccessRules? { authorize.map { AccessRules(mayCall: $0, cachesGrants: cachesGrants) } }
 
-    /// Whether connections have no `Caller`. `authorize` alone requires none.
+    /// True if connections have no `Caller`. `authorize` alone requires none.
     var isOpen: Bool { authenticate == nil && !identifiesCallers && onConnect == nil }
 
     /// Returns the caller of a request, or the rejection of the request.

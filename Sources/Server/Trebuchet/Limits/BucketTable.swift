@@ -4,9 +4,9 @@ internal import Synchronization
 /// inspects a few other buckets and removes those that are full, since a full bucket equals a new one. Pure: the time is a parameter,
 /// in nanoseconds.
 ///
-/// A full table evicts buckets that are full soonest, so a flood of keys evicts its own. An evicted key starts anew with a full
-/// bucket. In a table that inherits consumption, a key that is new to the full table starts with the consumption of the evicted keys,
-/// and with at least one token: one more token for an evicted key costs about as many calls of other keys as the table has keys.
+/// A full table evicts buckets that are full soonest, so a flood of keys evicts its own. The next bucket of an evicted key is full. In
+/// a table that inherits consumption, a key that is new to the full table starts with the consumption of the evicted keys, and with at
+/// least one token. So one more token for an evicted key costs about as many calls of other keys as the table has keys.
 package struct BucketTable<Key: Hashable> {
     /// One entry: a key with its bucket.
     private struct Slot {

@@ -6,7 +6,7 @@ package import WebSockets
 /// The message transport of a connection to its client: a WebSocket or an object in this process. Used on the connection's
 /// reactor.
 package protocol MessageLink: AnyObject {
-    /// Whether fewer bytes than the high watermark wait to be sent.
+    /// True if fewer bytes than the high watermark wait to be sent.
     var isWritable: Bool { get }
     /// Sends what `body` appends as one message.
     func send(_ body: (inout ByteBuffer) -> Void)

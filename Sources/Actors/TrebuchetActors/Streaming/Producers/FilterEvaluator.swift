@@ -17,7 +17,7 @@ final class FilterEvaluator {
     /// The evaluation of one version. The coder has no other user.
     final class Job: Sendable {
         let sequence: UInt64
-        /// Whether the version may be shown, so that all filters receive it. Otherwise it is for subscribers that wait for a write.
+        /// True if the version may be shown, so that all filters receive it. Otherwise it is for subscribers that wait for a write.
         let isShown: Bool
         let filters: [FilteredSource]
         private let content: Content

@@ -20,7 +20,7 @@ package final class FilterList: Sendable {
     /// The number of filters. Written under the lock, read without it.
     private let filterCount = Atomic<Int>(0)
 
-    /// Whether there are no filters; checked for each change of the state.
+    /// True if there are no filters; checked for each change of the state.
     var isEmpty: Bool { count == 0 }
 
     package var current: [FilteredSource] { state.withLock { $0.filters } }

@@ -30,7 +30,7 @@ package final class FilteredSource: StreamProducer, @unchecked Sendable {
     }
 
     let filter: StreamFilter
-    /// The quota scopes in which it counts. One that accepts everything is a stream of whole values and does not count.
+    /// The quota scopes in which it counts; empty for a filter that accepts everything, which is a stream of whole values.
     let scopes: [QuotaScope]
     /// The state and its filter refer to each other while there are subscribers.
     private let base: StateSource

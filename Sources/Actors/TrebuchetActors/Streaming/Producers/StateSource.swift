@@ -89,7 +89,7 @@ final class StateSource: StreamProducer, @unchecked Sendable {
         enter { [weak self] in self?.publishMarked() }
     }
 
-    /// Whether changes have a receiver. Later subscribers start with the value of that time.
+    /// True if changes have a receiver. Later subscribers start with the value of that time.
     private var hasReceivers: Bool { broadcasterCount > 0 || !filters.isEmpty || isRetained }
 
     func publishMarked() { if isMarked { publish() } }

@@ -8,7 +8,7 @@ final class ActivationQueue: Resumable {
     private var next = 0
     /// The number of cancelled waiters from `next` on.
     private var cancelledCount = 0
-    /// What a scheduled resumption executes.
+    /// The work of a scheduled resumption.
     private var whenResumed: (() -> Void)?
 
     /// The number of waiters.

@@ -38,7 +38,7 @@ final class ClientActorHost: @unchecked Sendable {
     private let lastNumber = Atomic<UInt64>(0)
     /// The current connection.
     private var connection: ClientActorHostConnection?
-    /// Whether the current connection accepts no calls at the moment.
+    /// True if the current connection accepts no calls at the moment.
     private var isFull = false
     private var attached = 0
     private var calls: [UInt64: OutboundClientCall] = [:]

@@ -8,7 +8,7 @@ protocol ClientCallingConnection: AnyObject {
     var link: any MessageLink { get }
     /// The maximum size in bytes of a message that its client accepts.
     var largestMessage: UInt32 { get }
-    /// Whether its client was drained.
+    /// True if its client was drained.
     var isDraining: Bool { get }
     func tooLarge(_ what: String, _ count: Int) -> TrebuchetError
     /// Ends everything that belongs to the connection.

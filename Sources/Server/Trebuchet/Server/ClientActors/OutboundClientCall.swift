@@ -14,7 +14,7 @@ final class OutboundClientCall: @unchecked Sendable {
     private let request: CallRequest
     /// The deadline by the clock of the `ClientActorHost`'s reactor.
     let deadline: UInt64
-    /// Whether `ServerLimits.clientCallTimeout` determines the deadline.
+    /// True if `ServerLimits.clientCallTimeout` determines the deadline.
     let isLimit: Bool
     private let traceparent: String?
     /// Set when the caller's task is cancelled, which may be before the call is started.
@@ -23,7 +23,7 @@ final class OutboundClientCall: @unchecked Sendable {
     var connection: ClientActorHostConnection?
     /// Its use of the quotas for calls to clients, from its start to its end.
     var reservation: QuotaReservation?
-    /// Whether the client may have received the call.
+    /// True if the client may have received the call.
     var wasSent = false
     private var continuation: CheckedContinuation<[UInt8]?, any Error>?
 

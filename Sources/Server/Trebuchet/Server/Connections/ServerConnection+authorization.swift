@@ -56,7 +56,7 @@ extension ServerConnection {
 
     /// Returns the error of a call whose principal is no longer that of the connection.
     package func refusalOfReplacedPrincipal(_ call: InFlightCall) -> TrebuchetError? {
-        // A call that arrived before a sign-in belongs to nobody, so it may run.
+        // A call that arrived before a sign-in has no principal, so it may run.
         !isServer && call.stream == nil && call.caller?.hasLeft == true ? Self.replacedPrincipal : nil
     }
 

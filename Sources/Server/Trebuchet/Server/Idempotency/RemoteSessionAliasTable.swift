@@ -9,7 +9,7 @@ package final class RemoteSessionAlias: Sendable {
     /// The name at its own server.
     package let session: String
     private let names: RemoteSessionAliasTable
-    /// Whether the name has arrived from its own node, and not from a client only.
+    /// True if the name has arrived from its own node, and not from a client only.
     fileprivate let isVerified = Atomic<Bool>(false)
 
     fileprivate init(_ name: CallSessionID, _ session: String, _ names: RemoteSessionAliasTable) {

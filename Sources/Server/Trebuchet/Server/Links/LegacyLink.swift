@@ -71,7 +71,7 @@ final class LegacyLink: MessageLink {
             let translated = translator.streamDataHead(start.bytes)
             return link.send(shared: form, headCount: translated.count) { $0.append(translated) }
         }
-        // A value without such a form: the client is told why, in its own stream.
+        // The value has no such form: the translator sends the client the reason, in the stream.
         send { buffer in
             buffer.reserve(headCount + shared.count)
             head(&buffer)

@@ -96,7 +96,7 @@ final class QuotaLedger: Sendable {
         return refusal(QuotaExceeded(resource: resource, scope: .connection(connection), limit: limit))
     }
 
-    /// Whether no resource is in use.
+    /// True if no resource is in use.
     var isEmpty: Bool {
         let rows = rows.withLock { $0.values.compactMap(\.row) } + [server]
         return rows.allSatisfy { row in SharedResource.allCases.allSatisfy { row.count($0) == 0 } }

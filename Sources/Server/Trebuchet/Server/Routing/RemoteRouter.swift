@@ -4,7 +4,7 @@ package import Transports
 /// Routes calls and streams to actors that live on other servers. A server without a router has all of its actors itself.
 ///
 /// A router has one `ShardRouter` for each reactor, and one `ConnectionForwarder` for each connection that uses remote actors. The
-/// server tests optional references to them, and calls them off the path of a call to an actor of its own.
+/// server tests optional references to them, and does not use them in calls to its local actors.
 package protocol RemoteRouter: AnyObject, Sendable {
     // MARK: Owners
 
