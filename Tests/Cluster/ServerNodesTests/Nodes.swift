@@ -51,7 +51,7 @@ extension Node {
     func names(_ count: Int) -> [String] { names("tallies", count) }
 }
 
-/// True if a node authorizes a caller to call or observe an actor.
+/// Returns whether a node authorizes a caller to call or observe an actor.
 typealias NodeRule = @Sendable (_ node: String, _ caller: Caller?, _ target: String) -> Bool
 
 /// Runs `body` with nodes that own all slots in equal parts.

@@ -84,8 +84,11 @@ extension StateSource {
             capture = .snapshot(try text(), version)
         }
         (captured, isInLog) = (version, true)
-        let (broadcasters, updates) = (current, unpublished)
+        let broadcasters = current
+        // Before `visibleVersion` changes.
+        let earlier: ArraySlice = buffer != nil && !filters.isEmpty ? unpublished.dropLast() : []
         if !broadcasters.isEmpty {
+            let updates = unpublished
             persistence.publishAfterWrite(while: nil) { [version = version, weak self] in
                 self?.visibleVersion = version
                 for update in updates { for broadcaster in broadcasters { broadcaster.send(.update(update)) } }
@@ -93,7 +96,7 @@ extension StateSource {
         } else {
             visibleVersion = version
         }
-        feedEarlierVersions(updates.dropLast(), persistence)
+        feedEarlierVersions(earlier, persistence)
         if let feed = makeFilterUpdate(filters.current) { persistence.publishAfterWrite(while: nil, feed) }
         releaseUnused(isObserved: !broadcasters.isEmpty || isRetained)
         return capture
@@ -101,7 +104,7 @@ extension StateSource {
 
     /// Passes the versions before the newest to streams of whole values without conflation, after the write.
     private func feedEarlierVersions(_ updates: ArraySlice<StateUpdate>, _ persistence: any StatePersister) {
-        guard buffer != nil, !updates.isEmpty else { return }
+        guard !updates.isEmpty else { return }
         let (list, memory) = (filters, memoryBudget)
         let whole = list.current.filter(\.filter.acceptsEverything)
         guard !whole.isEmpty else { return }

@@ -27,8 +27,9 @@ struct PeerState {
     /// This node's epoch with the peer, and the peer's epoch; 0 until a message of the peer arrives.
     private(set) var ownEpoch: UInt64
     private(set) var peerEpoch: UInt64 = 0
-    /// True if the peer has not acknowledged this node's epoch, and whether the epoch must be sent even without frames.
+    /// True if the peer has not acknowledged this node's epoch.
     private var mustSendEpoch = false
+    /// True if the epoch must be sent even without frames.
     private var sendsEpochOnly = false
     private var sent: UInt64 = 0
     /// The number of the last message before this node's epoch began.
