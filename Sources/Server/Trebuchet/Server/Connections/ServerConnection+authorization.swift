@@ -47,9 +47,8 @@ extension ServerConnection {
     /// the principal have changed, the new ones apply.
     func refusalAfterWait(of target: String, _ actorID: String, _ call: InFlightCall) -> TrebuchetError? {
         if isServer { return nil }
-        if let revocation = revocation(of: actorID) { return revocation }
+        if let refusal = refusalOfReplacedPrincipal(call) ?? revocation(of: actorID) { return refusal }
         guard let known = call.caller, !known.isCurrent, known.principal != nil, let caller else { return nil }
-        if let refusal = refusalOfReplacedPrincipal(call) { return refusal }
         call.caller = caller
         return refusalByRules(target, actorID)
     }

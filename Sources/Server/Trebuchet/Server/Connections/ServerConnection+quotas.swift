@@ -71,9 +71,6 @@ extension ServerConnection {
         return QuotaScopes(connection: name.number, principal: callerConnection?.principal?.id, host: link.host)
     }
 
-    /// The account of the connection without the connection itself.
-    var quotaAccount: QuotaAccount { shard.context.quotas.account(for: scopes) }
-
     /// Reserves a stream. Throws when a limit is reached.
     func reserveStream(filtered: Bool) throws(TrebuchetError) -> StreamReservation {
         let (limits, quotas) = (limits, shard.context.quotas)

@@ -214,17 +214,21 @@ package final class ServerShard: @unchecked Sendable {
     /// Activates the actor for the first caller of a queue. If the activation is refused for that caller only, its calls fail, and the
     /// actor is activated for the next one.
     private func activate(_ name: ActorName, for queue: ActivationQueue) {
-        while let scopes = queue.nextScopes {
-            do {
-                return try startActivation(name, for: scopes)
-            } catch let refusal as CallerRefusal {
-                refuse(queue, name, refusal)
-            } catch {
-                waiting[name] = nil
-                return resume(queue, name, .failure(error))
-            }
+        guard let scopes = queue.nextScopes else {
+            waiting[name] = nil
+            return
         }
-        waiting[name] = nil
+        do {
+            try startActivation(name, for: scopes)
+        } catch let refusal as CallerRefusal {
+            refuse(queue, name, refusal)
+            // In a later turn: there may be many callers without quota.
+            let queue = LoopBound(queue, on: reactor)
+            reactor.execute { self.activate(name, for: queue.value) }
+        } catch {
+            waiting[name] = nil
+            resume(queue, name, .failure(error))
+        }
     }
 
     /// Fails the calls of the callers that a refusal concerns, in a later turn: no code of a caller runs here.
