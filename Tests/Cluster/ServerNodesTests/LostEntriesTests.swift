@@ -146,21 +146,6 @@ import TrebuchetCluster
         #expect(losses.entries.isEmpty)
     }
 
-    @Test("an old primary that no replica follows proves no data loss")
-    func oldPrimary() async throws {
-        let engineRoute = FaultyEngine(engine)
-        engineRoute.set { $0.confirms = true }
-        let store = try await startedStore(engineRoute, mostRecentBytes: 300)
-        engine.loseNewest(4, of: log)
-        engineRoute.set { $0.hasNoReplicas = true }
-        let error = await #expect(throws: StateStoreError.self) { try await append(6...6, store) }
-        #expect(error?.code != .failed && losses.entries.isEmpty)
-        // Replicas follow it: the entries are lost.
-        engineRoute.set { $0.hasNoReplicas = false }
-        let loss = await #expect(throws: StateStoreError.self) { try await append(6...6, store) }
-        #expect(loss?.code == .failed && losses.entries.count == 1)
-    }
-
     @Test("a log in which other entries have replaced lost ones is not continued")
     func otherHistory() async throws {
         let store = try await startedStore()

@@ -66,17 +66,6 @@ extension EngineStore {
             try await engine.append(LogAppend(mark, expectedHead: seen.offset), to: partition.log, lease: lease)
         }
         switch outcome {
-        case .headMismatch(top) where engine.confirmsWrites:
-            // The server that answered may be an old primary that was restarted without its newest writes. If replicas confirm an
-            // entry at that end, they have lost the others too.
-            let confirmation = try await performRequest(partition, lease) { () async throws(ClusterEngineError) in
-                try await engine.append(LogAppend(mark, expectedHead: top), to: partition.log, lease: lease)
-            }
-            guard case .accepted = confirmation else {
-                throw StateStoreError(
-                    .unavailable, "the end of the log of actor '\(partition.name)' is not confirmed by replicas")
-            }
-            return true
         case .headMismatch(top): return true
         case .accepted(let offset):
             recent.insert(mark, to: partition, at: LogPosition(fence: lease.fence, offset: offset))

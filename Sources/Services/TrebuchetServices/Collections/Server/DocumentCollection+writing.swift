@@ -87,9 +87,12 @@ extension DocumentCollection {
                     continue
                 }
                 if !linked.found.isEmpty { try await update(&linked, of: principal, commit) }
-                // It may have been made during the other waits.
+                // Each wait may have changed what the others have ensured.
             } while table.isBatchFull || !hasReservation && isReserved(for: evaluation.mutation)
-            if !hasReservation, evaluation.starts >= Self.startsBeforeReservation, reservation == nil {
+                || !linked.found.isEmpty && linked.suspensions != commit.suspensions
+            if !hasReservation, evaluation.starts >= Self.startsBeforeReservation, reservation == nil,
+                evaluation.mutation.writes.count > 1
+            {
                 reservation = DocumentReservation()
                 hasReservation = true
             }
