@@ -185,7 +185,7 @@ private enum ClusterGuide {
         for warning in try await engine.check() { print(warning) }
         let server = TrebuchetServer(
             transport: .webSocket(port: 8080), cluster: try ClusterMembership(of: "east-1", at: engine))
-        server.expose(Match.self, as: "matches/*", placement: .cluster) { id in Match(actorSystem: server.actorSystem) }
+        server.expose(Match.self, as: "matches/*", idle: .seconds(300), placement: .cluster) { id in Match(actorSystem: server.actorSystem) }
         try await server.run()
         await engine.close()
     }
