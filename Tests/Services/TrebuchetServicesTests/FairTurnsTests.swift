@@ -69,6 +69,39 @@ import Trebuchet
         #expect((38...42).contains(order.prefix(50).count { $0 == "short" }))
     }
 
+    @Test("a debt falls while no jobs wait: it does not let a caller wait behind each of many others")
+    func settled() {
+        func place(ofOneAfter pause: Int) -> Int? {
+            var queue = Queue()
+            let one = Self.caller(0, network: "one")
+            queue.charge(8_000_000, to: one)
+            queue.settle(pause)
+            let others = (1...32).map {
+                (name: "\($0)", caller: Self.caller($0, network: "\($0)"), cost: 500_000, count: 40)
+            }
+            return Self.order(&queue, others + [("one", one, 100_000, 1)]).firstIndex(of: "one")
+        }
+        #expect(place(ofOneAfter: 0) ?? 0 > 400)
+        #expect(place(ofOneAfter: 10_000_000) ?? 100 <= 32)
+        // The members of a network, too.
+        var queue = Queue()
+        let members = (1...3).map { Self.caller($0, network: "a") }
+        queue.charge(8_000_000, to: members[0])
+        queue.settle(10_000_000)
+        let order = Self.order(&queue, members.map { ("\($0.member ?? .connection(0))", $0, 500_000, 20) })
+        #expect(order.prefix(3).contains("\(members[0].member ?? .connection(0))"))
+    }
+
+    @Test("the time of a slice is that of its thread: time of other threads is not counted")
+    func threadTime() {
+        var time = ThreadTime()
+        _ = time.sinceLastReading()
+        let start = MonotonicClock.now
+        let ready = ThreadSemaphore()
+        ready.wait(within: .milliseconds(20))
+        #expect(MonotonicClock.now - start >= 20_000_000 && time.sinceLastReading() < 10_000_000)
+    }
+
     @Test("cost while no others waited counts little, and an idle caller saves none up")
     func idle() {
         var queue = Queue()

@@ -5,7 +5,8 @@ internal import Platform
 /// Networks have equal shares; each loopback caller has a separate share, and so has all shared work. In a network, each
 /// principal and each connection that is not signed in has an equal share of that. So a caller has one share, however many of
 /// its jobs wait. The next job is that of the caller which has used the least. A caller that was idle begins with the cost of
-/// the others. The jobs of a caller are in the order of their numbers.
+/// the others. While no jobs wait, debts fall: a debt of an hour ago must not let a caller wait behind each of many others. The jobs of
+/// a caller are in the order of their numbers.
 struct FairQueue<Connection: Hashable, Network: Hashable, Job> {
     /// A principal, a connection that is not signed in, or shared work that callers wait for; nil is the server.
     enum Member: Hashable {
@@ -42,6 +43,8 @@ struct FairQueue<Connection: Hashable, Network: Hashable, Job> {
 
     private var groups = FairShares<Group, FairShares<Member?, Jobs>>()
     private(set) var count = 0
+    /// By how much debts have fallen in all.
+    private var settled = 0
 
     var isEmpty: Bool { count == 0 }
 
@@ -51,6 +54,7 @@ struct FairQueue<Connection: Hashable, Network: Hashable, Job> {
     mutating func insert(_ job: Job, number: UInt64, of caller: Caller) {
         count += 1
         groups.insert(Group(caller), FairShares()) { members in
+            members.settle(to: settled)
             members.insert(caller.member, []) { jobs in
                 let place = jobs.last.map { $0.number < number } ?? true ? jobs.count : 0
                 jobs.insert((number, job), at: jobs[place...].firstIndex { $0.number > number } ?? jobs.count)
@@ -69,8 +73,20 @@ struct FairQueue<Connection: Hashable, Network: Hashable, Job> {
 
     /// Adds to the cost of a caller; a negative number returns a cost.
     mutating func charge(_ cost: Int, to caller: Caller) {
-        groups.charge(cost, to: Group(caller), FairShares()) { $0.charge(cost, to: caller.member, []) { _ in } }
+        groups.charge(cost, to: Group(caller), FairShares()) { members in
+            members.settle(to: settled)
+            members.charge(cost, to: caller.member, []) { _ in }
+        }
     }
+
+    /// Reduces all debts, because no jobs have waited for as long as this cost takes.
+    mutating func settle(_ cost: Int) {
+        settled += cost
+        groups.settle(to: settled)
+    }
+
+    /// The number of waiting jobs of the caller's network, or of a loopback caller.
+    func waitingCount(of caller: Caller) -> Int { groups.waitingCount(of: Group(caller)) }
 
     /// Returns whether jobs of the caller wait, or its network has used more than others.
     func mustWait(_ caller: Caller) -> Bool { groups.mustWait(Group(caller)) }
@@ -97,6 +113,8 @@ private struct FairShares<Key: Hashable, Content> {
     private var maximumCount = 64
     /// The cost of the share with the last job, before that job.
     private var least = 0
+    /// The part of `least` by which debts have fallen without jobs.
+    private var settled = 0
 
     var count: Int { shares.count }
 
@@ -134,12 +152,19 @@ private struct FairShares<Key: Hashable, Content> {
         if shares.count > maximumCount { removeIdle() }
     }
 
+    mutating func settle(to total: Int) {
+        least += total - settled
+        settled = total
+    }
+
     /// Removes shares without waiting jobs: those without a debt, or all if there are many others.
     private mutating func removeIdle() {
         shares = shares.filter { $0.value.waiting > 0 || $0.value.used > least }
         if shares.count > maximumIdleShares { shares = shares.filter { $0.value.waiting > 0 } }
         maximumCount = max(64, 2 * shares.count)
     }
+
+    func waitingCount(of key: Key) -> Int { shares[key]?.waiting ?? 0 }
 
     func mustWait(_ key: Key) -> Bool { shares[key].map { $0.waiting > 0 || $0.used > least } ?? false }
 

@@ -63,6 +63,9 @@ final class FairTurns: EndOfTurnTask {
     /// The average time of a slice in nanoseconds.
     private var average = ScanSlice.duration
     private var isRegistered = false
+    /// When the last waiting job was resumed.
+    private var emptySince = MonotonicClock.now
+    private var threadTime = ThreadTime()
     /// The number of slices whose time was counted; for tests.
     private(set) var sliceCount = 0
 
@@ -77,6 +80,15 @@ final class FairTurns: EndOfTurnTask {
             (ObjectIdentifier($0.reactor), LoopBound(passing: FairTurns($0.reactor), to: $0.reactor))
         }
         return Dictionary(all) { $1 }
+    }
+
+    /// The number of waiting calls of one network, or of one loopback caller, above which its further reads are refused. A waiting
+    /// call has 12 KB of memory.
+    private static let maximumWaiting = 512
+
+    /// Returns whether a read of a caller may wait for its turn.
+    func admitsRead(of connection: CallerConnection) -> Bool {
+        queue.waitingCount(of: Self.caller(connection, connection.host?.network)) < Self.maximumWaiting
     }
 
     /// Returns whether the first slice of work may begin at once.
@@ -96,6 +108,7 @@ final class FairTurns: EndOfTurnTask {
         let (caller, number) = (work.caller, work.number ?? 0)
         while true {
             await tasks.suspend {
+                if self.queue.isEmpty { self.queue.settle(Int(clamping: MonotonicClock.now &- self.emptySince)) }
                 self.queue.insert($0, number: number, of: caller)
                 self.register()
             }
@@ -108,8 +121,9 @@ final class FairTurns: EndOfTurnTask {
         (hasResumed, work.isEstimated) = (true, true)
     }
 
-    /// Counts the time of a slice.
-    func charge(_ nanoseconds: UInt64, to work: inout Work) {
+    /// Counts the time of a slice that ends now, without the time in which other threads had the processor.
+    func charge(_ elapsed: UInt64, to work: inout Work) {
+        let nanoseconds = min(elapsed, threadTime.sinceLastReading())
         sliceCount += 1
         used += nanoseconds
         average = (7 * average + nanoseconds) / 8
@@ -156,10 +170,12 @@ final class FairTurns: EndOfTurnTask {
     /// Resumes the next calls, as many as have probably time in the next turn.
     func endOfTurn() {
         (isRegistered, used, hasResumed) = (false, 0, false)
+        guard !queue.isEmpty else { return }
         let most = min(max(1, ScanSlice.duration / max(1, average)), Self.maximumResumed)
         while resumed < most, let next = queue.removeFirst(charging: Self.estimate) {
             resumed += 1
             next.run()
         }
+        if queue.isEmpty { emptySince = MonotonicClock.now }
     }
 }

@@ -360,6 +360,7 @@ distributed actor DocumentCollection: ServiceActor, CollectionInterface {
         _ query: EncodedJSON, for caller: CollectionConnectionState
     ) async throws(CollectionError) -> CallerQuery {
         try host.consumeRead(of: caller)
+        guard turns.admitsRead(of: caller.connection) else { throw .rateLimited(retryAfterMilliseconds: 100) }
         var result: Result<CallerQuery, CollectionError>?
         await takeTurns(of: caller.connection) {
             let read = result ?? decode(query, for: caller)
