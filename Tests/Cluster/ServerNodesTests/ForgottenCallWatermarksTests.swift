@@ -6,7 +6,8 @@ import TrebuchetActors
 
 /// Connections of other nodes whose recorded responses were evicted; nodes are numbers, and scopes are hosts.
 @Suite struct ForgottenCallWatermarksTests {
-    private var calls = ForgottenCallWatermarks(.init(names: 3, nodes: 2, scopes: 2))
+    private var calls = ForgottenCallWatermarks(
+        .init(names: 3, claimedNames: 4, claimedNamesPerScope: 2, nodes: 2, scopes: 2))
 
     private mutating func add(
         _ node: UInt64, _ number: UInt64, upTo call: UInt64 = 9, of host: UInt64 = 1, isVerified: Bool = true
@@ -103,6 +104,37 @@ import TrebuchetActors
         #expect(mayHaveRun(1, 1, of: 1) && mayHaveRun(1, 1, of: 8) && !mayHaveRun(1, 5, of: 8))
     }
 
+    @Test("invented names with large numbers refuse the late repeats of no other caller", arguments: [1, 1_000])
+    func attack(attackers: UInt64) {
+        var calls = ForgottenCallWatermarks()
+        func name(_ number: UInt64) -> QualifiedCallSessionID {
+            QualifiedCallSessionID(instance: 1, number: number, secret: number)
+        }
+        for attacker in 1...attackers {
+            calls.insert(name(.max - attacker), upTo: 1, of: .host(attacker), isVerified: false)
+        }
+        // So many callers follow that neither their names nor their scopes are known separately.
+        for host in 10_000..<221_100 as Range<UInt64> {
+            calls.insert(name(host), upTo: 1, of: .host(host), isVerified: false)
+        }
+        let refused = (300_000..<302_000 as Range<UInt64>).count {
+            calls.mayHaveRun(1, over: name(1 << 40), of: .host($0))
+        }
+        #expect(refused == 0)
+        #expect((1...attackers).allSatisfy { calls.mayHaveRun(1, over: name(.max - $0), of: .host($0)) })
+    }
+
+    @Test("a scope evicts only names that it has claimed itself")
+    mutating func shares() {
+        add(1, 100)
+        add(1, 5, of: 2, isVerified: false)
+        for number in 200..<300 as Range<UInt64> { add(1, number, of: 7, isVerified: false) }
+        #expect(mayHaveRun(1, 100, call: 9) && !mayHaveRun(1, 100, call: 10) && !mayHaveRun(1, 99))
+        #expect(mayHaveRun(1, 5, call: 9, of: 2) && !mayHaveRun(1, 5, call: 10, of: 2))
+        #expect(mayHaveRun(1, 299, of: 1) && mayHaveRun(1, 297, of: 7) && !mayHaveRun(1, 297, of: 1))
+        #expect(calls.nameCount == 4)
+    }
+
     @Test("a name that arrives from its node after its client has repeated it counts for the node")
     mutating func verifiedLater() {
         add(1, 6, of: 7, isVerified: false)
@@ -125,7 +157,7 @@ import TrebuchetActors
             let isVerified = random.next() % 3 > 0
             add(one.node, one.number, upTo: one.call, of: one.host, isVerified: isVerified)
             known.append(one)
-            #expect(calls.nameCount <= 3 && calls.watermarkCount.nodes <= 2 && calls.watermarkCount.scopes <= 2)
+            #expect(calls.nameCount <= 7 && calls.watermarkCount.nodes <= 2 && calls.watermarkCount.scopes <= 2)
             for (index, one) in known.enumerated() {
                 #expect(
                     mayHaveRun(one.node, one.number, call: one.call, of: one.host),

@@ -146,6 +146,16 @@ import TrebuchetCluster
         #expect(losses.entries.isEmpty)
     }
 
+    @Test("a data loss that the confirmation of an unanswered entry shows is reported at once")
+    func lossAtConfirmation() async throws {
+        let engineRoute = FaultyEngine(engine)
+        engineRoute.set { $0.confirms = true }
+        let store = try await startedStore(engineRoute)
+        engineRoute.set { ($0.losesNextAnswers, $0.appendsUntilDataLoss) = (1, 1) }
+        let error = await #expect(throws: StateStoreError.self) { try await append(6...6, store) }
+        #expect(error?.code == .failed && losses.entries.count == 1)
+    }
+
     @Test("a log in which other entries have replaced lost ones is not continued")
     func otherHistory() async throws {
         let store = try await startedStore()

@@ -31,6 +31,13 @@ import Testing
         #expect(order == [0, 6, 7, 1, 4, 3, 2, 5] && queue.isEmpty)
     }
 
+    @Test("addresses are counted by their bytes")
+    func addressBytes() {
+        var queue = queue(inFlight: 2, waiting: 100)
+        let numbers = ["\u{E9}", "e\u{301}", "x"].map { queue.add($0, from: 2).number }
+        #expect(queue.next() == numbers[0] && queue.next() == numbers[1])
+    }
+
     @Test("when too many wait, the newest of the network, host and address with the most is refused")
     func refused() {
         var queue = queue(inFlight: 1, waiting: 3)

@@ -13,6 +13,8 @@ package final class FaultyEngine: ClusterEngine {
         package var failsAppends = false
         /// Appends fail with an error, as when the coordination store is out of memory.
         package var refusesAppends = false
+        /// The number of next appends after which appends fail with a data loss.
+        package var appendsUntilDataLoss: Int?
         /// Appends fail as if another node had owned the slot since.
         package var fencesAppends = false
         /// Appends are written, but their responses are delayed.
@@ -149,6 +151,11 @@ package final class FaultyEngine: ClusterEngine {
             await lostAppend.withLock { $0 }?()
             throw ClusterEngineError(.unknownOutcome, "no answer")
         }
+        let isDataLoss = faults.withLock { faults in
+            defer { faults.appendsUntilDataLoss = faults.appendsUntilDataLoss.map { max(0, $0 - 1) } }
+            return faults.appendsUntilDataLoss == 0
+        }
+        if isDataLoss { throw ClusterEngineError(.dataLoss, "entries are missing") }
         if faults.withLock({ $0.refusesAppends }) { throw ClusterEngineError(.failed, "no memory at 10.1.2.3, say") }
         if faults.withLock({ $0.fencesAppends }) { return .fenced(lease.fence + 1) }
         let outcome = try await engine.append(change, to: log, lease: lease)

@@ -11,10 +11,10 @@ internal import Platform
 /// different names.
 ///
 /// An object is its canonical JSON text in one buffer, with an index of its members: a value is found without decoding the
-/// others, and equal objects have equal texts. Reading a member decodes it; setting one copies the text.
+/// others, and equal objects have equal texts. Reading a member decodes it; setting one moves the text behind it.
 public struct JSONObject: Sendable {
     /// The header, the index and the text; see ``JSONObjectParts``. The fields of a document share its buffer.
-    @usableFromInline package let buffer: [UInt8]
+    @usableFromInline package var buffer: [UInt8]
 
     private static let empty = Array("{}".utf8).withUnsafeBytes { JSONObject(canonical: $0) }
 
@@ -75,28 +75,29 @@ public struct JSONObject: Sendable {
 
     /// The member with this name, or nil when there is none. Setting nil removes the member; a member that is null is present.
     ///
-    /// To change all of them, `mutateEach` copies it once.
+    /// Setting it moves the text behind it, and copies the object if another value shares its memory.
     public subscript(name: String) -> JSONValue? {
         get { withText(of: name) { $0.map { JSONValue(canonical: $0) } } }
         set {
             var text = ByteBuffer()
             newValue?.write(json: &text)
-            self = setting(name, newValue == nil ? nil : text.bytes)
+            let value = newValue == nil ? nil : text.bytes
+            JSONObjectParts.withCanonical(name) { name in
+                guard let edit = withParts({ JSONObjectEdit(of: $0, name, value) }) else { return }
+                if !edit.apply(to: &buffer) { self = setting(name, value) }
+            }
         }
     }
 
     /// Returns the object with a member replaced, added or removed.
-    private func setting(_ name: String, _ value: UnsafeRawBufferPointer?) -> JSONObject {
-        JSONObjectParts.withCanonical(name) { name in
-            withParts { parts in
-                let place = parts.place(of: name)
-                if place.found == nil, value == nil { return self }
-                var changed = JSONObjectBuilder(like: parts)
-                changed.append(parts, 0..<place.index)
-                if let value { changed.append(name, value) }
-                changed.append(parts, place.index + (place.found == nil ? 0 : 1)..<parts.count)
-                return changed.finish()
-            }
+    private func setting(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer?) -> JSONObject {
+        withParts { parts in
+            let place = parts.place(of: name)
+            var changed = JSONObjectBuilder(like: parts)
+            changed.append(parts, 0..<place.index)
+            if let value { changed.append(name, value) }
+            changed.append(parts, place.index + (place.found == nil ? 0 : 1)..<parts.count)
+            return changed.finish()
         }
     }
 

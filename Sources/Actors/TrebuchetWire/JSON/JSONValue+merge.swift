@@ -179,7 +179,7 @@ extension JSONValue {
     /// The member with this name; nil if there is none, or if this is not an object.
     ///
     /// Setting nil removes it; setting `.null` does not. Setting a member of another kind of value has no effect: make it an
-    /// object first, with `= [:]`. Each set copies the text of the object: for many members, use `mutateEach`.
+    /// object first, with `= [:]`. Each set moves the text of the object behind the member.
     public subscript(name: String) -> JSONValue? {
         get { members?[name] }
         set { members?[name] = newValue }
@@ -229,6 +229,13 @@ extension JSONValue {
     public var members: JSONObject? {
         get { if case .object(let members) = self { members } else { nil } }
         set { if let newValue { self = .object(newValue) } }
+        // In place, so that setting a member does not copy the others.
+        _modify {
+            var members = members
+            if members != nil { self = .null }
+            defer { if let members { self = .object(members) } }
+            yield &members
+        }
     }
 
     /// Changes each element of an array, or the value of each member of an object; has no effect on other kinds of values.

@@ -52,7 +52,7 @@ extension EngineStore {
         return true
     }
 
-    /// Proves by an append under the lease that a log ends at `head`, although this node knows a later end. A read proves nothing: a
+    /// Proves by an append under the lease that a log ends at `top`, although this node knows a later end. A read proves nothing: a
     /// replica may be behind, and after the end of the lease the next owner may have removed the log.
     ///
     /// - Returns: false if no entry is missing.
@@ -153,7 +153,7 @@ extension EngineStore {
         partition.didRead(to: top, under: lease.fence)
     }
 
-    /// Removes the log that ends at `head`.
+    /// Removes the log that ends at `top`.
     ///
     /// - Returns: false if it ends elsewhere, or this node does not own it any more.
     @discardableResult
@@ -173,7 +173,7 @@ extension EngineStore {
         }
     }
 
-    /// Executes a write of a log, and converts its errors.
+    /// Executes a request for a log, reports a loss of its data, and converts errors.
     func performRequest<Answer>(
         _ partition: ActorLog, _ lease: SlotLease, _ body: () async throws(ClusterEngineError) -> Answer
     ) async throws(StateStoreError) -> Answer {

@@ -253,7 +253,7 @@ final class EngineStore: PerActorStore {
     ) async throws(StateStoreError) -> LogPosition {
         // If this throws, the position must be read again.
         partition.discardContents()
-        do throws(ClusterEngineError) {
+        return try await performRequest(partition, lease) { () async throws(ClusterEngineError) in
             let reading = try await engine.read(partition.log, after: position)
             guard reading.start == .resumed, let first = reading.entries.first, first.payload == entry,
                 first.position.fence == lease.fence
@@ -275,8 +275,6 @@ final class EngineStore: PerActorStore {
             let position = LogPosition(fence: lease.fence, offset: offset)
             recent.insert(mark.payload ?? [], to: partition, at: position)
             return position
-        } catch {
-            throw Self.failure(error, partition)
         }
     }
 

@@ -11,7 +11,7 @@ public enum RoomError: Error, Codable, Sendable, Hashable {
     case notJoined
     /// No membership of the room has this token: it was never issued, or the membership has ended.
     case unknownToken
-    /// The membership belongs to a principal other than the one signed in over this connection.
+    /// The membership, or the call itself, belongs to a principal other than the one signed in over this connection.
     case notYours
     /// The membership belongs to a principal, and no principal is signed in over this connection, perhaps not yet.
     case notSignedIn
@@ -88,7 +88,8 @@ extension RoomError: CustomStringConvertible {
             "names must have 1 to \(RoomLimits.maximumNameLength) bytes, and the identifier of an attempt at least 16"
         case .notJoined: "this connection is not in the room; join it first"
         case .unknownToken: "no membership of the room has this token; join without a token"
-        case .notYours: "the membership belongs to another user"
+        case .notYours:
+            "the membership or the call belongs to a user who is not signed in over this connection; join again"
         case .notSignedIn: "the membership belongs to a signed-in user; sign in first"
         case .alreadyJoined: "this connection already has a membership in the room; leave it first"
         case .roomClosed: "the room is being deactivated; try again"

@@ -56,6 +56,50 @@ import TrebuchetWire
         #expect(json.members?.names == ["b", "x", "é"])
     }
 
+    @Test(
+        "members that are set and removed in place make the same object as one that is built",
+        arguments: 1...20 as ClosedRange<UInt64>)
+    func edits(seed: UInt64) throws {
+        var random = RandomSource(seed: seed)
+        // Some objects grow beyond an index of 16 bits.
+        let size = seed % 4 == 0 ? 4_000 : 12
+        let names = ["", "a", "b\"", "é", "e\u{301}", "long name"] + (0..<20).map { "m\($0)" }
+        var (json, members): (JSONValue, [ByteText: JSONValue]) = ([:], [:])
+        var shared: [(json: JSONValue, text: String)] = []
+        for _ in 0..<300 {
+            let name = names.randomElement(using: &random) ?? ""
+            let value: JSONValue? =
+                switch Int.random(in: 0..<6, using: &random) {
+                case 0, 1: nil
+                case 2: .object(["x": [.integer(Int64.random(in: 0..<9, using: &random))]])
+                case 3: .number(1e300)
+                default: .string(String(repeating: "x", count: Int.random(in: 0..<size, using: &random)))
+                }
+            json[name] = value
+            members[ByteText(name)] = value
+            let built = JSONObject(members.map { (key: $0.key.text, value: $0.value) })
+            let object = try #require(json.members)
+            #expect(object == built && object.names == built.names)
+            #expect(object.hasWideNumbers || !built.hasWideNumbers)
+            for (name, value) in members { #expect(json[name.text] == value) }
+            #expect(json.depth >= JSONValue.object(built).depth)
+            if Int.random(in: 0..<20, using: &random) == 0 { shared.append((json, json.text)) }
+        }
+        #expect(shared.allSatisfy { $0.json.text == $0.text })
+    }
+
+    @Test("setting a member of an object that nothing else uses does not copy it")
+    func inPlace() {
+        func address(_ json: JSONValue) -> UInt? {
+            json.members?.buffer.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
+        }
+        var json = JSONValue.object(JSONObject((0..<1_000).map { (key: "\($0)", value: .integer(1)) }))
+        let before = address(json)
+        for number in 0..<1_000 { json["\(number)"] = .integer(2) }
+        #expect(address(json) == before)
+        #expect(json.members?.values.allSatisfy { $0 == .integer(2) } == true)
+    }
+
     @Test("elements are read, set, removed and added")
     func elements() throws {
         var json = try JSONValue(text: "[1,2,3]")

@@ -291,7 +291,7 @@ import Trebuchet
             let queries = (0..<4).map { CollectionQuery(order: [.ascending("f\($0)")]) }
             _ = try await collection.open(queries[0])
             let bytes = memory.totalBytes - before
-            #expect(bytes >= 1_000 * 288)
+            #expect(bytes >= 1_000 * (RowList.rowBytes + 256))
             await #expect(throws: CollectionError.clientTooLarge(limit: 400_000)) {
                 try await collection.open(queries[1])
             }

@@ -62,4 +62,32 @@ extension CollectionWriteTests {
             Issue.record("the document was never deleted in time")
         }
     }
+
+    @Test(
+        "a commit that has waited for the reservation of another reads the documents of its links again",
+        arguments: [true, false], [true, false])
+    func linksAfterReservation(isFirst: Bool, isDeleted: Bool) async throws {
+        try await CollectionTestEnvironment.run { environment in
+            let guest = try await connected(environment)
+            let (todos, people) = (try guest.collection("todos"), try guest.collection("people"))
+            _ = try await todos.commit([.add("1"), .add("2")], from: Self.secret)
+            _ = try await people.commit([.add("ada")], from: Self.secret)
+            let part = try #require(environment.host.live.first { $0.name == "todos" }?.part)
+            await part.whenLocal {
+                let reservation = DocumentReservation()
+                reservation.documents = ["1"]
+                $0.reservation = reservation
+            }
+            // A mutation before it has read the documents already.
+            let links = (isFirst ? ["1"] : ["2", "1"]).map {
+                DocumentCommand.link(id: $0, field: "who", target: .string("ada"), in: "people")
+            }
+            async let outcomes = todos.commit(links, from: Self.secret, at: 3)
+            #expect(await eventually { await part.whenLocal { $0.reservation?.waiters.count } == 1 })
+            if isDeleted { _ = try await people.commit([.delete(id: "ada")], from: Self.secret, at: 2) }
+            await part.whenLocal { $0.endReservation() }
+            let missing = CollectionError.linkTargetMissing(id: "ada", collection: "people")
+            #expect(try await outcomes.map(\.error) == (isFirst ? [] : [nil]) + [isDeleted ? missing : nil])
+        }
+    }
 }

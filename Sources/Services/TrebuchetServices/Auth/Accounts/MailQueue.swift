@@ -1,3 +1,4 @@
+internal import Platform
 internal import Trebuchet
 
 /// The mails that are being handed over, and those that wait for their turn. Pure.
@@ -7,14 +8,14 @@ internal import Trebuchet
 struct MailQueue<Host: QuotaHost> {
     private struct Mail {
         let host: Host
-        let address: String
+        let address: ByteText
     }
 
     /// The numbers of mails by scope.
     private struct Counts {
         var networks = UsageCounts<Host, Int>()
         var hosts = UsageCounts<Host, Int>()
-        var addresses = UsageCounts<String, Int>()
+        var addresses = UsageCounts<ByteText, Int>()
 
         mutating func count(_ mail: Mail, _ change: Int) {
             networks.add(change, to: mail.host.network)
@@ -58,7 +59,7 @@ struct MailQueue<Host: QuotaHost> {
     /// - Returns: its number, which `next()` returns when it may be handed over, and the number of a mail that is refused to make
     ///   room, perhaps the same.
     mutating func add(_ address: String, from host: Host) -> (number: UInt64, refused: UInt64?) {
-        let mail = Mail(host: host, address: address)
+        let mail = Mail(host: host, address: ByteText(address))
         lastNumber += 1
         waiting[lastNumber] = mail
         countsWaiting.count(mail, 1)

@@ -122,7 +122,7 @@ extension DocumentCollection {
 
     private func isReserved(for mutation: DocumentMutation) -> Bool { reservation?.concerns(mutation) == true }
 
-    private func endReservation() {
+    func endReservation() {
         let ended = reservation
         reservation = nil
         ended?.end()
@@ -415,7 +415,7 @@ extension DocumentCollection: ClusteredServiceActor {
 final class DocumentReservation {
     /// Those that the transaction has read and may thus change; no others, because the caller may not be allowed to.
     var documents: Set<DocumentID> = []
-    private var waiters: [SuspendedTask] = []
+    private(set) var waiters: [SuspendedTask] = []
 
     /// Returns whether a mutation writes one of the documents.
     func concerns(_ mutation: DocumentMutation) -> Bool {

@@ -1,3 +1,4 @@
+internal import Platform
 internal import TrebuchetWire
 
 /// Caches what the conditions of queries read in one document: arrays for `contains`, and objects for fields within them. Then any
@@ -38,7 +39,7 @@ package struct ConditionCache {
     /// By fields; nil after the first condition, which compares the elements.
     private var arrays: [FieldPath: Elements?] = [:]
     /// By the paths of the objects.
-    private var parents: [PathText: Parent] = [:]
+    private var parents: [ByteText: Parent] = [:]
 
     package init() {}
 
@@ -46,7 +47,7 @@ package struct ConditionCache {
     package var byteCount: Int {
         let elements = arrays.values.reduce(0) { $0 + 8 * ($1?.places.capacity ?? 0) }
         return parents.values.reduce(elements) { sum, parent in
-            if case .indexed(let object) = parent { sum + object.byteCount } else { sum }
+            if case .indexed(let object) = parent { sum + object.buffer.count } else { sum }
         }
     }
 

@@ -26,13 +26,13 @@ package struct FieldPath: Sendable {
     /// Nil for an invalid path.
     @usableFromInline let location: Location?
     /// The path of the object that has the value; nil for a field of the document.
-    let parent: PathText?
+    let parent: ByteText?
 
     /// Creates a path in its normal form: with a backslash only where it is needed.
     init(_ text: String) {
         location = Self.parseLocation(text)
         if case .field(let names)? = location, names.count > 1 {
-            parent = PathText(text: Self.text(names.dropLast()))
+            parent = ByteText(Self.text(names.dropLast()))
         } else {
             parent = nil
         }
@@ -151,14 +151,6 @@ package struct FieldPath: Sendable {
         case nil: return nil
         }
     }
-}
-
-/// The text of a path, compared by its bytes.
-struct PathText: Hashable, Sendable {
-    let text: String
-
-    static func == (one: Self, other: Self) -> Bool { one.text.isSameBytes(as: other.text) }
-    func hash(into hasher: inout Hasher) { text.hashBytes(into: &hasher) }
 }
 
 /// Compared by its bytes, because strings that are equal in Swift may be different names.

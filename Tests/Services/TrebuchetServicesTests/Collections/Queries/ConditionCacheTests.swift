@@ -58,6 +58,15 @@ import Trebuchet
         #expect(cache.byteCount > 0)
     }
 
+    @Test("the size of an indexed object includes its index")
+    func indexSize() {
+        let object = JSONObject((0..<1_000).map { (key: "\($0)", value: .integer(1)) })
+        let document = Document(id: "d", fields: ["id": .string("d"), "o": .object(object)])
+        var (cache, slice) = (ConditionCache(), ScanSlice.unlimited)
+        for _ in 0..<2 { _ = QueryCondition.equal("o.7", .integer(1)).matches(document, &cache, &slice) }
+        #expect(cache.byteCount >= object.buffer.count)
+    }
+
     @Test("many conditions on elements at the end of a large array read it twice")
     func cost() {
         let count = 20_000

@@ -28,8 +28,8 @@ final class OpenQuery {
         case everything
     }
 
-    /// The approximate bytes of memory for each match, and in addition for each document of the result.
-    private static let (rowBytes, resultBytes) = (32, 256)
+    /// The approximate bytes of memory for each document of the result, in addition to its row.
+    private static let resultBytes = 256
 
     let key: Key
     private let conditionBytes: Int
@@ -71,9 +71,7 @@ final class OpenQuery {
     }
 
     /// The approximate number of bytes of memory that it takes, with its part of the list, which queries share.
-    var byteCount: Int {
-        conditionBytes + list.rows.count * Self.rowBytes / max(1, list.users) + window.count * Self.resultBytes
-    }
+    var byteCount: Int { conditionBytes + list.byteCount + window.count * Self.resultBytes }
 
     var isReady: Bool { stage.withLock { $0 == .ready } }
     var isRemoved: Bool { stage.withLock { $0 == .removed } }
