@@ -153,9 +153,11 @@ import TrebuchetCluster
             for shard in nodes[0].server.shards {
                 await shard.reactor.perform {
                     for relays in shard.connections.values.compactMap(\.callForwarder) {
-                        for (streamID, stream) in relays.streams {
-                            relays.streams[streamID] = nil
-                            relays.scheduleResume(stream)
+                        for stream in Array(relays.streams.all) {
+                            relays.streams.suspend(stream)
+                            let input = ForwardedStream.Input.failed(
+                                isTemporary: true, over: ForwardedStreams.silentChannel)
+                            #expect(relays.handle(input, of: stream.streamID) == .pause)
                         }
                     }
                 }
