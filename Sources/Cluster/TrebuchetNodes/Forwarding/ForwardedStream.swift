@@ -97,12 +97,12 @@ struct ForwardedStream {
         let position: UInt64?
     }
 
-    /// What to do after an input.
+    /// A step to take after an input.
     enum Action: Hashable {
         case none
         /// Look up the owner of the slot; report `ownerFound` or `ownerIsHere`.
         case lookUpOwner
-        /// The same, after the lookup table has forgotten that the node of this channel is the owner.
+        /// Remove the node of this channel as the known owner, then look up the owner.
         case replaceOwner(over: ChannelNumber)
         /// Send the owner the request to resume the stream.
         case sendRequest(over: ChannelNumber)

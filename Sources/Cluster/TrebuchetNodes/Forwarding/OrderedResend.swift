@@ -6,7 +6,7 @@ struct OrderedResend<Call> {
     /// The calls to be sent, the oldest first.
     private(set) var waiting: [(number: UInt64, call: Call)] = []
     /// The numbers of sent calls without a response.
-    private var inFlight: Set<UInt64> = []
+    private(set) var inFlight: Set<UInt64> = []
     /// The node that they were sent to.
     private var node: ClusterNode?
     /// True if sending waits for the outcome of the sent calls, because the other node may return them.

@@ -114,6 +114,10 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
         case .passOnStart:
             if begun == nil { limitCatchUp(of: streamID) }
             connection.passOnStart(message, as: stream.callID)
+            // No notice follows: it arrived before the start. Responses of the later owner wait for the stream's versions.
+            if begun != nil, let owner = node.laterOwner(of: stream.slot, than: channel.node) {
+                handle(.ownerChanged(to: channels[owner]?.number), of: streamID)
+            }
             // The client resumes it over its next connection.
             if connection.isDraining, unsubscribe(streamID) { connection.reportDrainedStream(streamID) }
         case .unsubscribe: channel.unsubscribe(streamID)
@@ -141,6 +145,9 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
             seen: StreamRequest.ResumePosition(epoch: epoch, sequence: shared.sequence), reservation: reservation,
             isFirst: isFirst)
         guard connection.awaitSharedStream(request, at: position) else { return }
+        guard node.laterOwner(of: stream.slot, than: owner) == nil else {
+            return connection.startSharedStream(request, with: .elsewhere)
+        }
         let connection = connection
         let key = SharedStreamSubscriptions.Key(actor: stream.actor.text, target: stream.target)
         node.nodes.shared.join(key, at: owner, behind: (epoch, shared.sequence)) { shared, answer in
@@ -154,7 +161,9 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
 
     /// Handles the failure of an attempt. The client knows the stream by its previous name and has made no request.
     private func fail(_ attempt: ForwardedStreams.Attempt, _ message: borrowing Message, over channel: OwnerChannel) {
-        guard handle(.failed(isTemporary: isPassing(message), over: channel.number), of: attempt) == .fail else { return }
+        guard handle(.failed(isTemporary: isPassing(message), over: channel.number), of: attempt) == .fail else {
+            return
+        }
         let envelope = message.envelope
         connection.failStream(
             attempt.streamID,
