@@ -23,8 +23,7 @@ import TrebuchetCluster
             for shard in nodes[0].server.shards {
                 await shard.reactor.perform {
                     for relays in shard.connections.values.compactMap(\.callForwarder) {
-                        for stream in relays.streams.values { relays.resuming.insert(stream) }
-                        relays.streams = [:]
+                        for stream in Array(relays.streams.all) { relays.streams.suspend(stream) }
                     }
                 }
             }

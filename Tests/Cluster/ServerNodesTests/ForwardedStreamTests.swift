@@ -15,10 +15,11 @@ import TrebuchetActors
             (("e", 3), ("f", nil), 0), (("e", 3), ("f", 3), 3), (("e", 3), ("f", 7), 7),
         ] as [((String, UInt64), (String, UInt64?), Int)])
     func position(seen: (String, UInt64), start: (String, UInt64?), expected: Int) {
-        let stream = ForwardedStream(
-            callID: Array("1".utf8), actor: "a", target: "t", filter: nil, epoch: seen.0, sequence: seen.1)
-        stream.startStream(as: Array("s".utf8), epoch: start.0, position: start.1)
+        var stream = ForwardedStream(
+            callID: Array("1".utf8), actor: ActorName("a"), target: "t", filter: nil, epoch: seen.0, sequence: seen.1)
+        let start = ForwardedStream.Start(streamID: Array("s".utf8), epoch: start.0, position: start.1)
+        #expect(stream.handle(.started(start, over: 1)) == .passOnStart)
         let text = String(decoding: stream.resumption(as: [0x31]), as: UTF8.self)
-        #expect(text.contains(#""epoch":"\#(start.0)","lastSequence":\#(expected)}"#), "\(text)")
+        #expect(text.contains(#""epoch":"\#(start.epoch)","lastSequence":\#(expected)}"#), "\(text)")
     }
 }

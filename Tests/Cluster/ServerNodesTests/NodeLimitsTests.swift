@@ -172,7 +172,7 @@ import TrebuchetCluster
         var filters: [StreamFilter?] = []
         for shard in node.server.shards {
             filters += await shard.reactor.perform {
-                shard.connections.values.flatMap { $0.callForwarder.map { $0.streams.values.map(\.filter) } ?? [] }
+                shard.connections.values.flatMap { $0.callForwarder.map { $0.streams.all.map(\.filter) } ?? [] }
             }
         }
         return filters

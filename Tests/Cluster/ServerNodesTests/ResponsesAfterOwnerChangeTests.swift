@@ -359,13 +359,24 @@ extension TextClient {
     }
 }
 
+extension ForwardedStreams {
+    /// Simulates a lost owner whose successor does not answer, over the channel `silentChannel`.
+    mutating func suspend(_ stream: ForwardedStream) {
+        if let source = stream.phase.source { _ = handle(.channelLost(source), of: stream.streamID) }
+        #expect(handle(.ownerFound(over: Self.silentChannel), of: stream.streamID) != .none)
+    }
+
+    static var silentChannel: UInt64 { 1 << 32 }
+}
+
 extension Node {
     /// The number of streams that are being resumed for clients of this node.
     func resuming() async -> Int {
         var count = 0
         for shard in server.shards {
             count += await shard.reactor.perform {
-                shard.connections.values.reduce(0) { $0 + ($1.callForwarder?.resuming.count ?? 0) }
+                shard.connections.values.compactMap(\.callForwarder).flatMap { Array($0.streams.all) }
+                    .count { $0.phase.isAwaited && $0.phase.source == nil && $0.phase != .resumingHere }
             }
         }
         return count

@@ -142,6 +142,29 @@ import TrebuchetCluster
         for node in [first, second] { await node.stop() }
     }
 
+    @Test("a stream that its former owner starts after the notice of the next owner is resumed there")
+    func lateStart() async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            let name = nodes[1].names(1)[0]
+            let client = try await nodes[0].textClient()
+            let other = try ClusterNode(name: "other")
+            // The lookup of the owner ends with a notice of the true owner.
+            client.call("1", name, "add(_:)", [1])
+            #expect(await eventually { client.answers("1").count == 1 })
+            for shard in nodes[0].server.shards {
+                await shard.reactor.perform {
+                    shard.node?.ownerDidChange(of: ClusterSlot(of: name), to: other, isHere: false)
+                }
+            }
+            client.call(2, name, "observeCount", "[]", more: #","filter":{"distinct":true}"#)
+            #expect(await eventually { client.starts.count == 2 && client.versions.count == 1 })
+            client.call("3", name, "add(_:)", [1])
+            #expect(await eventually { client.answers("3").count == 1 })
+            #expect(client.versions.count == 2)
+            client.abort()
+        }
+    }
+
     @Test("the response to a call follows its update, even while the client's stream is being resumed")
     func answersWait() async throws {
         try await withNodes(["a", "b"]) { nodes in
@@ -153,9 +176,11 @@ import TrebuchetCluster
             for shard in nodes[0].server.shards {
                 await shard.reactor.perform {
                     for relays in shard.connections.values.compactMap(\.callForwarder) {
-                        for (streamID, stream) in relays.streams {
-                            relays.streams[streamID] = nil
-                            relays.scheduleResume(stream)
+                        for stream in Array(relays.streams.all) {
+                            relays.streams.suspend(stream)
+                            let input = ForwardedStream.Input.failed(
+                                isTemporary: true, over: ForwardedStreams.silentChannel)
+                            #expect(relays.handle(input, of: stream.streamID) == .pause)
                         }
                     }
                 }

@@ -42,7 +42,7 @@ struct NodeChannel: Sendable {
     }
 
     /// Removes the channel; no further frames are delivered to its end.
-    func discard() { exchange.removeNode(self) }
+    func discard() { exchange.removeChannel(self) }
 }
 
 /// A token that exists while a message to another node is in this node's memory; only the send queue retains it.

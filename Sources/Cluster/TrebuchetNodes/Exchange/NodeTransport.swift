@@ -126,7 +126,7 @@ final class NodeTransport: Sendable {
     }
 
     /// Removes a channel; no further frames are delivered to its end.
-    func removeNode(_ channel: NodeChannel) {
+    func removeChannel(_ channel: NodeChannel) {
         _ = state.withLock { state in
             if channel.isOwn { state.acceptedMessages[channel.number] = nil }
             let entry = ChannelEntry(node: channel.node, number: channel.number, isOwn: channel.isOwn)
@@ -266,7 +266,7 @@ final class NodeTransport: Sendable {
                 continue
             default: break
             }
-            guard let end = removeChannel(for: frame, from: sender) else { continue }
+            guard let end = openedChannel(for: frame, from: sender) else { continue }
             // Ahead of the other frames of the message, which is harmless.
             guard !end.handlesFramesInPlace else {
                 end.receive(frame)
@@ -283,7 +283,8 @@ final class NodeTransport: Sendable {
         }
     }
 
-    private func removeChannel(for frame: NodeFrame, from sender: ClusterNode) -> (any NodeChannelHandler)? {
+    /// Returns the local end of the frame's channel, which an `open` frame creates; nil if there is none.
+    private func openedChannel(for frame: NodeFrame, from sender: ClusterNode) -> (any NodeChannelHandler)? {
         let key = ChannelEntry(node: sender, number: frame.channelID, isOwn: frame.kind.isToClientNode)
         if let end = state.withLock({ $0.ends[key] }) { return end }
         let channel = NodeChannel(exchange: self, node: sender, number: frame.channelID, isOwn: false)

@@ -23,8 +23,8 @@ final class ForwardedCall: ForwardedRequest {
     private weak var sendCompletion: SendCompletion?
     /// The index of its message on the channel.
     var messageIndex: UInt64 = 0
-    /// Set for a request that begins a stream.
-    let stream: ForwardedStream?
+    /// Set for a request that begins or resumes a stream, until it has started.
+    private(set) var stream: ForwardedStream?
 
     /// - Parameter isRepeatable: whether its owner recognizes it when it is repeated.
     init(
@@ -64,6 +64,12 @@ final class ForwardedCall: ForwardedRequest {
         let created = SendCompletion()
         sendCompletion = created
         return created
+    }
+
+    /// Removes and returns the stream, which starts.
+    func removeStream() -> ForwardedStream? {
+        defer { stream = nil }
+        return stream
     }
 
     func withMessage(_ body: (borrowing Message) -> Void) {

@@ -6,7 +6,7 @@ struct OrderedResend<Call> {
     /// The calls to be sent, the oldest first.
     private(set) var waiting: [(number: UInt64, call: Call)] = []
     /// The numbers of sent calls without a response.
-    private var inFlight: Set<UInt64> = []
+    private(set) var inFlight: Set<UInt64> = []
     /// The node that they were sent to.
     private var node: ClusterNode?
     /// True if sending waits for the outcome of the sent calls, because the other node may return them.
@@ -65,14 +65,10 @@ struct OrderedResend<Call> {
     }
 }
 
-/// The traffic of a client to one slot: calls and streams that wait for its owner, and those sent to it.
+/// The calls of a client to one slot that wait for its owner, and those sent to it.
 final class SlotSendState {
     let slot: ClusterSlot
     var calls = OrderedResend<ForwardedCall>()
-    /// Streams to be resumed before all calls, so that they miss few changes of those calls.
-    var streams: [ForwardedStream] = []
-    /// Streams to be resumed after a pause, or with the next call if that comes first.
-    var paused: [ForwardedStream] = []
     /// The number of reactors of this node that may have earlier calls of the client and do not know yet whether they run here.
     var crossings = 0
     /// True if an owner lookup is in progress.
@@ -84,11 +80,8 @@ final class SlotSendState {
 
     init(_ slot: ClusterSlot) { self.slot = slot }
 
-    /// True if no call or stream waits for the owner.
-    var hasNothing: Bool { calls.waiting.isEmpty && streams.isEmpty }
-    var isEmpty: Bool {
-        calls.isEmpty && streams.isEmpty && paused.isEmpty && !isLookingUpOwner && !isTimed && crossings == 0
-    }
+    /// True if it has no call, and nothing is in progress for it.
+    var isEmpty: Bool { calls.isEmpty && !isLookingUpOwner && !isTimed && crossings == 0 }
 
     /// Cancels the owner lookup.
     func cancelOwnerLookup() {

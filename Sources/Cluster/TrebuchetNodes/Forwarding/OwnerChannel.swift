@@ -40,12 +40,14 @@ final class OwnerChannel: NodeChannelHandler, @unchecked Sendable {
     enum PendingRequest {
         /// A call, or a request of the client to begin or resume a stream.
         case call(ForwardedCall)
-        /// A stream that the node resumes for the client.
-        case stream(ForwardedStream)
+        /// An attempt of the node to resume a stream for the client.
+        case stream(ForwardedStreams.Attempt)
     }
 
     let reactor: Reactor
     let node: ClusterNode
+    /// The number of the channel among those of its client.
+    let number: ForwardedStream.ChannelNumber
     private weak var user: (any OwnerChannelDelegate)?
     private var channel: NodeChannel!
     /// The received parts of an incomplete message.
@@ -58,8 +60,12 @@ final class OwnerChannel: NodeChannelHandler, @unchecked Sendable {
     /// Pending resumptions without a callID, by the client's stream name.
     private var namedResumptions: [[UInt8]: ForwardedCall] = [:]
 
-    init(_ user: any OwnerChannelDelegate, to node: ClusterNode, at exchange: NodeTransport, reactor: Reactor) {
+    init(
+        _ user: any OwnerChannelDelegate, to node: ClusterNode, number: ForwardedStream.ChannelNumber,
+        at exchange: NodeTransport, reactor: Reactor
+    ) {
         self.user = user
+        self.number = number
         self.node = node
         self.reactor = reactor
         channel = exchange.makeChannel(to: node, self)
@@ -95,20 +101,10 @@ final class OwnerChannel: NodeChannelHandler, @unchecked Sendable {
         }
     }
 
-    func sendRequest(_ stream: ForwardedStream) {
-        stream.channel = self
+    func sendRequest(_ stream: ForwardedStream, _ attempt: ForwardedStreams.Attempt) {
         let callID = ForwardedCallID(messageIndex: sent + 1, isOfNode: true, mayShare: stream.mayShare)
-        pendingRequests[callID.messageIndex] = .stream(stream)
+        pendingRequests[callID.messageIndex] = .stream(attempt)
         stream.resumption(as: callID.bytes).withUnsafeBytes { _ = send($0) }
-    }
-
-    /// Discards the response to a stream request, which is repeated elsewhere.
-    func removeRequest(_ stream: ForwardedStream) {
-        let messageIndex = pendingRequests.first {
-            if case .stream(let other) = $0.value { other === stream } else { false }
-        }?
-        .key
-        if let messageIndex { pendingRequests[messageIndex] = nil }
     }
 
     /// Removes and returns the request of a response; nil if it was cancelled.

@@ -17,16 +17,15 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
         case .response:
             switch channel.removeRequest(withID: message.callID) {
             case .call(let relayed): return answer(relayed, message)
-            case .stream(let stream): return fail(stream, message)
+            case .stream(let attempt): return fail(attempt, message, over: channel)
             case nil: return
             }
         case .streamStart: return startStream(message, over: channel)
         case .streamData:
-            guard let stream = streams[Array(message.bytes(envelope.pointee.streamID))], stream.channel === channel
-            else {
+            let streamID = Array(message.bytes(envelope.pointee.streamID))
+            guard streams.receiveUpdate(of: streamID, envelope.pointee.sequenceNumber, over: channel.number) else {
                 return
             }
-            if let sequence = envelope.pointee.sequenceNumber { stream.sequence = sequence }
         case .streamEnd:
             let streamID = Array(message.bytes(envelope.pointee.streamID))
             let reason = StreamEndReason(rawValue: message.text(envelope.pointee.reason))
@@ -34,9 +33,7 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
                 return streamDidMove(streamID, over: channel)
             }
             // The client has ended every other stream with this name and knows so.
-            guard let stream = streams[streamID], stream.channel === channel else { return }
-            streams[streamID] = nil
-            didCatchUp(streamID)
+            guard handle(.finished(over: channel.number), of: streamID) == .passOn else { return }
         case .streamError:
             let streamID = Array(message.bytes(envelope.pointee.streamID))
             if let relayed = channel.removeResumption(named: streamID) {
@@ -45,9 +42,7 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
                 connection.passOn(message.bytes)
                 return didEnd(relayed)
             }
-            guard let stream = streams[streamID], stream.channel === channel else { return }
-            streams[streamID] = nil
-            didCatchUp(streamID)
+            guard handle(.finished(over: channel.number), of: streamID) == .passOn else { return }
         case .error: break
         // Errors about the connection to the owner node do not concern the client.
         default: return
@@ -77,53 +72,57 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
         let isNamed = message.callID.elementsEqual(streamID)
         // A permission says only that the client may observe: this node subscribes to the stream itself.
         let isPermission = !isNamed && streamID == ForwardedCallID.permission
-        let stream: ForwardedStream
-        var begun: ForwardedCall?
-        switch isNamed
-            ? channel.removeResumption(named: streamID).map({ .call($0) })
+        let start = ForwardedStream.Start(
+            streamID: streamID, epoch: message.text(envelope.pointee.epoch), position: envelope.pointee.sequenceNumber)
+        let input: ForwardedStream.Input =
+            isPermission ? .permitted(over: channel.number) : .started(start, over: channel.number)
+        let request =
+            isNamed
+            ? channel.removeResumption(named: streamID).map { .call($0) }
             : channel.removeRequest(withID: message.callID)
-        {
-        case .stream(let resumed):
-            guard resumed.isOpen else { return isPermission ? () : channel.unsubscribe(streamID) }
-            _ = didResume(resumed.streamID)
-            stream = resumed
-            if let revocation = connection.revocation(of: stream.actor) {
-                if !isPermission { channel.unsubscribe(streamID) }
-                return connection.failStream(stream.streamID, revocation)
+        /// Ends the stream, which the client does not have, at its owner.
+        func endAtOwner() { if !isPermission { channel.unsubscribe(streamID) } }
+        var begun: ForwardedCall?
+        defer { if let begun { didEnd(begun) } }
+        let (stream, action): (ForwardedStream, ForwardedStream.Action)
+        switch request {
+        case .stream(let attempt):
+            guard let resumed = streams[attempt] else { return endAtOwner() }
+            if let revocation = connection.revocation(of: resumed.actor.text) {
+                handle(.cancelled, of: attempt)
+                endAtOwner()
+                return connection.failStream(resumed.streamID, revocation)
             }
+            if !isPermission, attempt.streamID != streamID { endReplaced(streams.remove(streamID), by: channel) }
+            (stream, action) = (resumed, handle(input, of: attempt))
         case .call(let relayed):
-            guard let call = underWay(relayed), let requested = relayed.stream else {
-                return isPermission ? () : channel.unsubscribe(streamID)
-            }
+            guard let call = underWay(relayed), var requested = relayed.removeStream() else { return endAtOwner() }
+            begun = relayed
             // Its authorization may have been revoked since the request.
-            if let revocation = connection.revocation(of: requested.actor) {
-                if !isPermission { channel.unsubscribe(streamID) }
-                connection.finish(call, .failure(revocation))
-                return didEnd(relayed)
+            if let revocation = connection.revocation(of: requested.actor.text) {
+                endAtOwner()
+                return connection.finish(call, .failure(revocation))
             }
             connection.withdraw(call)
-            (stream, begun) = (requested, relayed)
-        case nil: return isPermission ? () : channel.unsubscribe(streamID)
+            action = requested.handle(input)
+            if action == .passOnStart { endReplaced(streams.insert(requested), by: channel) }
+            stream = requested
+        case nil: return endAtOwner()
         }
-        if isPermission {
-            share(
-                stream, at: channel.node, epoch: message.text(envelope.pointee.epoch),
-                position: envelope.pointee.sequenceNumber)
-            if let begun { didEnd(begun) }
-            return
+        switch action {
+        case .share: share(stream, at: channel.node, epoch: start.epoch, position: start.position)
+        case .passOnStart:
+            if begun == nil { limitCatchUp(of: streamID) }
+            connection.passOnStart(message, as: stream.callID)
+            // No notice follows: it arrived before the start. Responses of the later owner wait for the stream's versions.
+            if begun != nil, let owner = node.laterOwner(of: stream.slot, than: channel.node) {
+                handle(.ownerChanged(to: channels[owner]?.number), of: streamID)
+            }
+            // The client resumes it over its next connection.
+            if connection.isDraining, unsubscribe(streamID) { connection.reportDrainedStream(streamID) }
+        case .unsubscribe: channel.unsubscribe(streamID)
+        default: break
         }
-        stream.startStream(
-            as: streamID, epoch: message.text(envelope.pointee.epoch), position: envelope.pointee.sequenceNumber)
-        stream.channel = channel
-        // The client may have started two streams with one name.
-        if let old = streams.updateValue(stream, forKey: streamID), old.channel !== channel {
-            old.channel?.unsubscribe(streamID)
-        }
-        if begun == nil { startCatchUp(of: stream) }
-        connection.passOnStart(message, as: stream.callID)
-        // The client resumes it over its next connection.
-        if connection.isDraining, unsubscribe(streamID) { connection.reportDrainedStream(streamID) }
-        if let begun { didEnd(begun) }
     }
 
     /// Starts a stream that the owner permits the client to observe, and that this node receives once for all of its clients.
@@ -135,21 +134,23 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
         guard connection.isOpen else { return }
         // The reservation of the client's request continues: no limit ends the stream when its actor moves.
         let reservation = stream.reservation ?? connection.reserveMovedStream(filtered: false)
-        stream.reservation = nil
         let (streamID, isFirst) = (connection.nextStreamID(), stream.streamID.isEmpty)
         // A stream that the client had before was ended when the connection began to drain.
         if connection.isDraining, !isFirst { return }
-        stream.startStream(as: streamID, epoch: epoch, position: position)
+        let shared = stream.shared(
+            as: ForwardedStream.Start(streamID: streamID, epoch: epoch, position: position))
         let request = StreamRequest(
-            shared: RequestedStream(
-                actor: ActorName(stream.actor), target: stream.target, resumed: nil, knownAs: streamID),
+            shared: RequestedStream(actor: stream.actor, target: stream.target, resumed: nil, knownAs: streamID),
             streamID: streamID, callID: stream.callID,
-            seen: StreamRequest.ResumePosition(epoch: epoch, sequence: stream.sequence), reservation: reservation,
+            seen: StreamRequest.ResumePosition(epoch: epoch, sequence: shared.sequence), reservation: reservation,
             isFirst: isFirst)
         guard connection.awaitSharedStream(request, at: position) else { return }
+        guard node.laterOwner(of: stream.slot, than: owner) == nil else {
+            return connection.startSharedStream(request, with: .elsewhere)
+        }
         let connection = connection
-        let key = SharedStreamSubscriptions.Key(actor: stream.actor, target: stream.target)
-        node.nodes.shared.join(key, at: owner, behind: (epoch, stream.sequence)) { shared, answer in
+        let key = SharedStreamSubscriptions.Key(actor: stream.actor.text, target: stream.target)
+        node.nodes.shared.join(key, at: owner, behind: (epoch, shared.sequence)) { shared, answer in
             // Ordered behind earlier notices to the reactor, for example about the owner of the slot.
             connection.shard.reactor.execute {
                 connection.startSharedStream(request, with: answer)
@@ -158,14 +159,14 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
         }
     }
 
-    /// Fails a stream that cannot continue. The client knows it by its previous name and has made no request.
-    private func fail(_ stream: ForwardedStream, _ message: borrowing Message) {
-        guard stream.isOpen else { return }
-        if isPassing(message) { return scheduleResume(stream) }
-        _ = didResume(stream.streamID)
+    /// Handles the failure of an attempt. The client knows the stream by its previous name and has made no request.
+    private func fail(_ attempt: ForwardedStreams.Attempt, _ message: borrowing Message, over channel: OwnerChannel) {
+        guard handle(.failed(isTemporary: isPassing(message), over: channel.number), of: attempt) == .fail else {
+            return
+        }
         let envelope = message.envelope
         connection.failStream(
-            stream.streamID,
+            attempt.streamID,
             TrebuchetError(
                 .init(ErrorCode(rawValue: message.text(envelope.pointee.errorCode))),
                 message.text(envelope.pointee.errorMessage),
@@ -198,10 +199,7 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
             let traffic = traffic(of: relayed.slot)
             traffic.calls.requeue(relayed, relayed.order)
             proceed(traffic)
-        case .stream(let stream):
-            guard stream.isOpen else { return }
-            node.forgetOwner(of: stream.slot, channel.node)
-            resume(stream)
+        case .stream(let attempt): handle(.refused(over: channel.number), of: attempt)
         }
     }
 
@@ -219,14 +217,11 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
         if let relayed = channel.removeResumption(named: streamID) {
             return requestWasRefused(.call(relayed), over: channel)
         }
-        guard let stream = streams[streamID], stream.channel === channel else { return }
-        streams[streamID] = nil
-        node.forgetOwner(of: stream.slot, channel.node)
-        resume(stream)
+        handle(.moved(over: channel.number), of: streamID)
     }
 
     func streamDidCatchUp(_ streamID: [UInt8], over channel: OwnerChannel) {
-        if streams[streamID]?.channel === channel { didCatchUp(streamID) }
+        handle(.caughtUp(over: channel.number), of: streamID)
     }
 
     func callWasCancelled(_ relayed: ForwardedCall) {
@@ -259,14 +254,14 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
     func channelDidEnd(_ channel: OwnerChannel, received: UInt64?) {
         guard isOpen, removeCall(channel) else { return }
         var touched: [ClusterSlot: SlotSendState] = [:]
-        for stream in streams.values where stream.channel === channel {
-            streams[stream.streamID] = nil
-            touched[stream.slot] = wait(for: stream)
+        for stream in Array(streams.all) where stream.phase.channel == channel.number {
+            _ = streams.handle(.channelLost(channel.number), of: stream.streamID)
+            touched[stream.slot] = traffic(of: stream.slot)
         }
         for request in channel.removeAllRequests() {
             switch request {
-            case .stream(let stream):
-                if stream.isOpen { touched[stream.slot] = wait(for: stream) }
+            // The attempts have ended with the channel.
+            case .stream: break
             case .call(let relayed):
                 guard let call = underWay(relayed) else { continue }
                 relayed.channel = nil

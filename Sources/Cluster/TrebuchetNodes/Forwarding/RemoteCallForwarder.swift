@@ -23,23 +23,16 @@ final class RemoteCallForwarder: ConnectionForwarder {
     let connection: ServerConnection
     let node: NodeShard
     private(set) var channels: [ClusterNode: OwnerChannel] = [:]
-    private var channelCount = 0
+    private var channelCount: UInt64 = 0
     private var callCount: UInt64 = 0
     /// The slots with waiting or in-flight messages.
     private(set) var slots: [ClusterSlot: SlotSendState] = [:]
-    /// Active streams, by the names that their owners gave them.
-    var streams: [[UInt8]: ForwardedStream] = [:]
-    /// Streams that are being resumed at their next owner, by the client's names.
-    var resuming = StreamsByName()
-    /// Resumed streams whose missing versions have not all arrived.
-    var catchingUp = StreamsByName()
-    /// Streams that this node resumes itself while their actors are activated.
-    var loading = StreamsByName()
+    /// The streams that the client has at other nodes.
+    var streams = ForwardedStreams()
     /// The number of calls postponed until the reactor knows of the latest owners.
     private var postponed = 0
     /// Indicates whether a postponed call is being handled.
     private var isMakingPostponed = false
-    private(set) var isOpen = true
     /// The reason why no message of the client can be forwarded: its principal is larger than the nodes' protocol allows.
     private(set) var excess: TrebuchetError?
 
@@ -52,6 +45,7 @@ final class RemoteCallForwarder: ConnectionForwarder {
     }
 
     var shard: ServerShard { connection.shard }
+    var isOpen: Bool { connection.isOpen }
 
     // MARK: Calls and streams begin
 
@@ -66,7 +60,7 @@ final class RemoteCallForwarder: ConnectionForwarder {
         let envelope = message.envelope
         let callID = envelope.pointee.callID.isAbsent ? requested.resumed ?? [] : Array(message.callID)
         let stream = ForwardedStream(
-            callID: callID, actor: requested.actor.text, target: requested.target, filter: filter,
+            callID: callID, actor: requested.actor, target: requested.target, filter: filter,
             epoch: message.text(envelope.pointee.epoch), sequence: envelope.pointee.lastSequence ?? 0,
             mayShare: true, reservation: reservation)
         forward(message, callID, requested, stream, isRepeatable: true)
@@ -86,7 +80,7 @@ final class RemoteCallForwarder: ConnectionForwarder {
         call.forwarded = relayed
         let traffic = traffic(of: relayed.slot)
         // Paused resumptions precede it and pause no longer.
-        for stream in traffic.paused { _ = wait(for: stream) }
+        if streams.hasPaused(in: traffic.slot) { endPauses(in: traffic.slot) }
         if node.hasRecentlyMovedActors, traffic.calls.isEmpty, traffic.crossings == 0 { waitForCrossings(traffic) }
         traffic.calls.addCall(relayed, relayed.order)
         proceed(traffic)
@@ -138,13 +132,14 @@ final class RemoteCallForwarder: ConnectionForwarder {
 
     /// Sends the slot's waiting messages, as far as their order permits.
     func proceed(_ traffic: SlotSendState) {
-        if traffic.isLookingUpOwner, traffic.hasNothing { traffic.cancelOwnerLookup() }
+        let hasStreams = streams.hasQueued(in: traffic.slot)
+        if traffic.isLookingUpOwner, traffic.calls.waiting.isEmpty, !hasStreams { traffic.cancelOwnerLookup() }
         guard isOpen, !traffic.isLookingUpOwner else { return }
-        if traffic.isEmpty {
-            if slots[traffic.slot] === traffic { slots[traffic.slot] = nil }
-            return
-        }
-        if traffic.streams.isEmpty {
+        if !hasStreams {
+            if traffic.isEmpty {
+                if slots[traffic.slot] === traffic { slots[traffic.slot] = nil }
+                return
+            }
             guard !traffic.calls.waiting.isEmpty, traffic.crossings == 0 else { return }
             if traffic.calls.awaitsResponses { return scheduleCheck(traffic) }
         }
@@ -164,26 +159,24 @@ final class RemoteCallForwarder: ConnectionForwarder {
 
     private func send(_ traffic: SlotSendState, to owner: ClusterNode) {
         let isHere = owner == node.nodes.node
-        let streams = traffic.streams.filter(\.isOpen)
-        traffic.streams = []
-        for stream in streams {
-            if isHere {
-                loading.insert(stream)
-                _ = didResume(stream.streamID)
-                stream.reservation = nil
-                resumeHere(stream)
-            } else {
-                channel(to: owner).sendRequest(stream)
-            }
+        // This node has just lost the slot, or does not begin new work in it.
+        guard !isHere || node.nodes.member.mayStartWork(in: traffic.slot) else {
+            return node.forgetOwner(of: traffic.slot, owner)
         }
-        if isHere { loading.removeAll { !connection.isResuming($0) } }
+        // Streams precede all calls, so that they miss few changes of those calls.
+        if streams.hasQueued(in: traffic.slot) {
+            for streamID in streams.names(in: traffic.slot, .queued) {
+                handle(isHere ? .ownerIsHere : .ownerFound(over: channel(to: owner).number), of: streamID)
+            }
+            removeResumedHere()
+        }
         guard traffic.crossings == 0, !traffic.calls.waiting.isEmpty, traffic.calls.maySend(to: owner) else { return }
         for relayed in traffic.calls.removeAll() {
             guard let call = underWay(relayed) else { continue }
             if isHere {
                 connection.withdraw(call)
                 // The local resumption takes a new reservation.
-                relayed.stream?.reservation = nil
+                _ = relayed.removeStream()
                 guard !relayed.isResumption else {
                     relayed.withMessage { connection.handleReturned($0) }
                     continue
@@ -225,17 +218,23 @@ final class RemoteCallForwarder: ConnectionForwarder {
         }
         // A resumption waits until the deadline of its request.
         for relayed in resumptions { traffic.calls.addCall(relayed, relayed.order) }
-        guard !traffic.streams.isEmpty || !resumptions.isEmpty else { return proceed(traffic) }
+        guard streams.hasQueued(in: traffic.slot) || !resumptions.isEmpty else { return proceed(traffic) }
         shard.reactor.schedule(after: .seconds(1)) { [weak self] in self?.proceed(traffic) }
     }
 
     private func channel(to owner: ClusterNode) -> OwnerChannel {
         if let channel = channels[owner] { return channel }
         channelCount += 1
-        let channel = OwnerChannel(self, to: owner, at: node.nodes.exchange, reactor: shard.reactor)
+        let channel = OwnerChannel(
+            self, to: owner, number: channelCount, at: node.nodes.exchange, reactor: shard.reactor)
         channel.open(client())
         channels[owner] = channel
         return channel
+    }
+
+    /// Returns the open channel with this number.
+    func channel(_ number: ForwardedStream.ChannelNumber) -> OwnerChannel? {
+        channels.values.first { $0.number == number }
     }
 
     /// The description of the client that other nodes receive.
@@ -255,33 +254,22 @@ final class RemoteCallForwarder: ConnectionForwarder {
     // MARK: The client's other messages
 
     /// Ends the client's stream if it is one of another node, and returns whether it was. The stream has ended for the client,
-    /// whatever happens to the channel.
+    /// whatever happens to the channel. The response to a pending request for it is answered with an unsubscription.
     func unsubscribe(_ streamID: [UInt8]) -> Bool {
-        didCatchUp(streamID)
-        if let stream = streams.removeValue(forKey: streamID) {
-            stream.channel?.unsubscribe(streamID)
-            stream.isOpen = false
-            return true
-        }
-        // A pending request for the stream is ended when the stream starts.
-        guard let stream = didResume(streamID) else { return false }
-        stream.isOpen = false
+        guard let stream = streams[streamID], stream.phase != .resumingHere else { return false }
+        handle(.cancelled, of: streamID)
         return true
     }
 
     func endStreams(refused: (_ target: String, _ actor: String) -> TrebuchetError?) {
-        for streamID in Array(streams.keys) + resuming.names {
-            guard let stream = streams[streamID] ?? resuming[streamID], let error = refused(stream.target, stream.actor)
-            else { continue }
-            _ = unsubscribe(streamID)
-            connection.failStream(streamID, error)
+        for stream in Array(streams.all) {
+            guard let error = refused(stream.target, stream.actor.text), unsubscribe(stream.streamID) else { continue }
+            connection.failStream(stream.streamID, error)
         }
     }
 
     func endStreamsForReconnect() -> [[UInt8]] {
-        let names = Array(streams.keys) + resuming.names
-        for name in names { _ = unsubscribe(name) }
-        return names
+        streams.all.map(\.streamID).filter { unsubscribe($0) }
     }
 
     /// Notifies other nodes of a change of the client's principal, of a revocation of its authorization, or of the end of one.
@@ -305,10 +293,8 @@ final class RemoteCallForwarder: ConnectionForwarder {
     func linkDidBecomeWritable() { for channel in channels.values { channel.acknowledgeReceivedBytes() } }
 
     func close() {
-        isOpen = false
         for channel in channels.values { channel.shutDown() }
-        (channels, streams) = ([:], [:])
-        (resuming, catchingUp, loading) = (StreamsByName(), StreamsByName(), StreamsByName())
+        (channels, streams) = ([:], ForwardedStreams())
         dropQueuedMessages()
     }
 
@@ -316,7 +302,6 @@ final class RemoteCallForwarder: ConnectionForwarder {
     private func dropQueuedMessages() {
         for traffic in slots.values {
             traffic.calls = OrderedResend()
-            (traffic.streams, traffic.paused) = ([], [])
             traffic.cancelOwnerLookup()
         }
         slots = [:]

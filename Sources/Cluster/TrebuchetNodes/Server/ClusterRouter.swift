@@ -174,8 +174,7 @@ final class ClusterRouter: RemoteRouter {
         var schedule = LogEndSchedule(
             connections: engine.connectionCount, settling: settings.leaseDuration * 2,
             backoff: Backoff(first: settings.roundInterval, limit: settings.leaseDuration))
-        while !Task.isCancelled {
-            try? await Task.sleep(for: settings.roundInterval)
+        while (try? await Task.sleep(for: settings.roundInterval)) != nil {
             defer { engineStore.endReports() }
             let now = MonotonicClock.nowWithSleep
             guard let check = schedule.due(connections: engine.connectionCount, at: now) else { continue }
@@ -202,8 +201,7 @@ final class ClusterRouter: RemoteRouter {
                 "cluster: node \(node.name) continues with the remaining data of the coordination store")
             engineStore.forgetAll()
             // False for a node that is draining: it ends.
-            guard member.restart() else { return }
-            try? await Task.sleep(for: member.settings.roundInterval)
+            guard member.restart(), (try? await Task.sleep(for: member.settings.roundInterval)) != nil else { return }
         }
     }
 
@@ -246,8 +244,7 @@ final class ClusterRouter: RemoteRouter {
     private func logRounds() async {
         var nodeLog = NodeLog(node)
         var expiryLog = CertificateExpiryLog()
-        while !Task.isCancelled {
-            try? await Task.sleep(for: member.settings.roundInterval)
+        while (try? await Task.sleep(for: member.settings.roundInterval)) != nil {
             for line in nodeLog.lines(
                 nodes: member.liveNodesRead.nodes, slots: member.slotCount, engineError: member.engineError,
                 problem: member.problem, at: MonotonicClock.nowWithSleep)
@@ -261,8 +258,7 @@ final class ClusterRouter: RemoteRouter {
     }
 
     private func removeNodes() async {
-        while !Task.isCancelled {
-            try? await Task.sleep(for: member.settings.roundInterval)
+        while (try? await Task.sleep(for: member.settings.roundInterval)) != nil {
             let (liveNodes, reads) = member.liveNodesRead
             // A node that cannot read the list of live nodes does not find itself in it either.
             guard liveNodes.contains(node) else { continue }

@@ -16,6 +16,8 @@ final class NodeShard: ShardRouter, @unchecked Sendable {
     let lookups: SlotOwnerLookups
     /// Streams of actors of this reactor that other nodes receive for their clients; one object for each node connection.
     var feeds: [SharedStreamPublisher] = []
+    /// The owners of slots according to the latest notices.
+    private var announcedOwners: [ClusterSlot: ClusterNode] = [:]
     /// Notices about owners.
     private let ownerChanges = OwnershipChangeCounter()
 
@@ -58,11 +60,19 @@ final class NodeShard: ShardRouter, @unchecked Sendable {
         }
     }
 
+    /// Returns the slot's owner according to the latest notice if it is not `node`; nil if it is, or without a notice.
+    func laterOwner(of slot: ClusterSlot, than node: ClusterNode) -> ClusterNode? {
+        announcedOwners[slot].flatMap { $0 == node ? nil : $0 }
+    }
+
     /// Indicates whether there is an owner that this turn of the reactor does not know of. It may be this node itself.
     var hasPendingOwnerChanges: Bool { ownerChanges.arePending }
 
     /// Informs the connections of a slot's new owner, before the previous owner reports the change.
     func ownerDidChange(of slot: ClusterSlot, to node: ClusterNode, isHere: Bool) {
+        announcedOwners[slot] = node
+        // Clients of this reactor may have joined streams of the previous owner since the node learned of the new one.
+        nodes.shared.slotDidMove(slot, to: node)
         for connection in shard.connections.values {
             if !isHere, connection.hasMovableStreams || connection.forwarder != nil {
                 connection.moveStreams(inPartition: slot.number)
