@@ -40,7 +40,7 @@ distributed actor InterceptedActor {
     }
 
     private var requestID: String { CallMetadata.current["request-id"] ?? "none" }
-    distributed func id() -> String { requestID }
+    distributed func idNow() -> String { requestID }
     distributed func idLater() async -> String {
         await Task.yield()
         return requestID
