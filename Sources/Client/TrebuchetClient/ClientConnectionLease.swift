@@ -26,7 +26,9 @@ final class ClientConnectionLease: RemoteServer {
     func call(
         actorID: String, target: String, _ request: CallRequest, isIdempotent: Bool
     ) async throws -> [UInt8]? {
-        try await core.call(actorID: actorID, target: target, request, isIdempotent: isIdempotent)
+        try await core.options.interceptors.isEmpty
+            ? core.call(actorID: actorID, target: target, request, isIdempotent: isIdempotent)
+            : core.interceptedCall(actorID: actorID, target: target, request, isIdempotent: isIdempotent)
     }
 
     func observe(_ target: StreamTarget, reading: StreamReading, incremental: (any IncrementalState)?) -> EncodedStream

@@ -79,8 +79,11 @@ final class ClientCore: @unchecked Sendable {
     // MARK: Calls
 
     /// Sends a call and waits for its response: the result in JSON, or nil for a method without a result.
+    ///
+    /// - Parameter metadata: the metadata of the call; nil for that of the current task.
     func call(
-        actorID: String, target: String, _ request: CallRequest, isIdempotent: Bool = false
+        actorID: String, target: String, _ request: CallRequest, isIdempotent: Bool = false,
+        metadata: CallMetadata? = nil
     ) async throws -> [UInt8]? {
         let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
         let now = loop.now
@@ -89,6 +92,7 @@ final class ClientCore: @unchecked Sendable {
             throw TrebuchetError(.timeout, "the deadline had passed before \(target) was called")
         }
         let own = options.callTimeout.map { now &+ $0.nanoseconds } ?? .max
+        let metadata = try (metadata ?? CallMetadata.sent).encoded()
         let traced = beginTracing()
         let message: PendingCall.Message
         let limit = options.serverMessageSize
@@ -98,12 +102,12 @@ final class ClientCore: @unchecked Sendable {
             message = .repeatable(
                 RetryableCall(
                     number: number, actorID: actorID, target: target, request: request, deadline: asked,
-                    traceparent: traced?.context.traceparent))
+                    traceparent: traced?.context.traceparent, metadata: metadata))
         } else {
             let bytes = InvocationMessage(
                 number: number, actorID: actorID, target: target, request: request,
                 timeoutMilliseconds: asked.map { Int(($0 - now + 999_999) / 1_000_000) },
-                traceparent: traced?.context.traceparent
+                traceparent: traced?.context.traceparent, metadata: metadata
             ).bytes
             if bytes.count > limit {
                 throw MessageSizeErrors.tooLarge(target, bytes.count, own: limit, advertised: nil)
@@ -318,18 +322,25 @@ final class ClientCore: @unchecked Sendable {
             withExtendedLifetime(hold) { self.stopObserving(number) }
         }
         let sink = StreamSink(of: stream)
+        var request = target
+        request.metadata = CallMetadata.sent
         let since: EventBookmark? = if case .events(_, let since, _) = reading { since } else { nil }
-        loop.run {
+        loop.run { [request] in
             guard self.link != nil || self.connection.isExpected else { return sink.finish(.failed(self.notConnected)) }
             self.startStream(
-                number, self.streams.subscribe(callNumber: number, target: target, sink: sink, since: since))
+                number, self.streams.subscribe(callNumber: number, target: request, sink: sink, since: since))
         }
         return stream
     }
 
     func startStream(_ number: UInt64, _ mode: StreamRegistry.StartMode) {
         guard let link, !isServerDraining else { return }
-        let message = OutgoingMessage.start(number, mode)
+        let message: [UInt8]
+        do throws(TrebuchetError) {
+            message = OutgoingMessage.start(number, mode, try metadata(of: mode))
+        } catch {
+            return streams.fail(callNumber: number, error: error)
+        }
         guard message.count <= messageLimit else {
             return streams.fail(callNumber: number, error: tooLarge("to observe", message.count))
         }

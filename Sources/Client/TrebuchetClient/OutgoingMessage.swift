@@ -7,30 +7,33 @@ package struct InvocationMessage {
 
     package init(
         number: UInt64, actorID: String, target: String, request: CallRequest? = nil, timeoutMilliseconds: Int? = nil,
-        filter: StreamFilter? = nil, session: String? = nil, traceparent: String? = nil, isRepeat: Bool = false
+        filter: StreamFilter? = nil, session: String? = nil, traceparent: String? = nil, metadata: [UInt8]? = nil,
+        isRepeat: Bool = false
     ) {
         var buffer = ByteBuffer(capacity: 160)
         EnvelopeWriter.invocation(
             callID: String(number), actorID: actorID, target: target, arguments: request?.arguments,
             genericSubstitutions: request?.generics ?? [], timeoutMilliseconds: timeoutMilliseconds, filter: filter,
-            session: session, traceparent: traceparent, isRepeat: isRepeat, into: &buffer)
+            session: session, traceparent: traceparent, metadata: metadata, isRepeat: isRepeat, into: &buffer)
         bytes = Array(buffer.bytes)
     }
 }
 
 /// The other messages of a client.
 enum OutgoingMessage {
-    static func start(_ number: UInt64, _ start: StreamRegistry.StartMode) -> [UInt8] {
+    /// - Parameter metadata: the JSON of the metadata; nil without any.
+    static func start(_ number: UInt64, _ start: StreamRegistry.StartMode, _ metadata: [UInt8]?) -> [UInt8] {
         switch start {
         case .invocation(let target):
             return InvocationMessage(
-                number: number, actorID: target.actorID, target: target.name, filter: target.filter
+                number: number, actorID: target.actorID, target: target.name, filter: target.filter,
+                metadata: metadata
             ).bytes
         case .resumption(let streamID, let target, let epoch, let lastSequence):
             var buffer = ByteBuffer(capacity: 192)
             EnvelopeWriter.streamResume(
                 streamID: streamID, callID: String(number), actorID: target.actorID, target: target.name, epoch: epoch,
-                lastSequence: lastSequence, filter: target.filter, into: &buffer)
+                lastSequence: lastSequence, filter: target.filter, metadata: metadata, into: &buffer)
             return Array(buffer.bytes)
         }
     }

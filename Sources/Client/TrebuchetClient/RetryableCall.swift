@@ -8,6 +8,8 @@ struct RetryableCall {
     /// The caller's deadline, in nanoseconds of the monotonic clock.
     private let deadline: UInt64?
     private let traceparent: String?
+    /// The JSON of the metadata.
+    private let metadata: [UInt8]?
     /// The first transmission of the call.
     private enum Sending {
         case never
@@ -21,9 +23,10 @@ struct RetryableCall {
 
     init(
         number: UInt64, actorID: String, target: String, request: CallRequest, deadline: UInt64?,
-        traceparent: String? = nil
+        traceparent: String? = nil, metadata: [UInt8]? = nil
     ) {
         self.traceparent = traceparent
+        self.metadata = metadata
         self.number = number
         self.actorID = actorID
         self.target = target
@@ -35,7 +38,7 @@ struct RetryableCall {
     var byteCount: Int {
         let parts =
             request.arguments.reduce(0) { $0 + $1.count + 1 } + request.generics.reduce(0) { $0 + $1.utf8.count + 3 }
-        return parts + actorID.utf8.count + target.utf8.count + 256
+        return parts + actorID.utf8.count + target.utf8.count + (metadata?.count ?? 0) + 256
     }
 
     /// True if it was sent before.
@@ -59,7 +62,7 @@ struct RetryableCall {
         return InvocationMessage(
             number: number, actorID: actorID, target: target, request: request,
             timeoutMilliseconds: deadline.map { $0 > now ? Int(($0 - now + 999_999) / 1_000_000) : 1 },
-            session: name, traceparent: traceparent, isRepeat: isRepeat
+            session: name, traceparent: traceparent, metadata: metadata, isRepeat: isRepeat
         ).bytes
     }
 }

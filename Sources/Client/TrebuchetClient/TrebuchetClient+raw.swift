@@ -10,7 +10,8 @@ extension TrebuchetClient {
 
     /// Calls a method by name with arguments in JSON, and returns the result in JSON: for tools without the Swift types.
     package func call(actor: String, target: String, arguments: [[UInt8]]) async throws -> [UInt8]? {
-        try await core.call(actorID: actor, target: target, CallRequest(arguments: arguments, generics: []))
+        try await connectionLease.call(
+            actorID: actor, target: target, CallRequest(arguments: arguments, generics: []), isIdempotent: false)
     }
 
     /// Observes a state or events by name; the values are JSON.

@@ -64,6 +64,9 @@ public final class TrebuchetClient: Sendable {
         /// Default none.
         public var headers: HTTPHeaders = [:]
 
+        /// The interceptors of calls and streams; the first one is the outermost. Default none.
+        public var interceptors: [any ClientInterceptor] = []
+
         /// The fraction of calls without a trace that start one, from 0 to 1. Calls within `TraceContext.with` are always part of
         /// that trace. Default 0.0.
         public var traceSampling = 0.0

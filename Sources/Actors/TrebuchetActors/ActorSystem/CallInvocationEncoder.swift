@@ -45,7 +45,7 @@ public struct CallInvocationEncoder: DistributedTargetInvocationEncoder {
 }
 
 /// The encoded arguments of a call and the names of its generic arguments.
-package struct CallRequest {
+package struct CallRequest: Sendable {
     package let arguments: [[UInt8]]
     package let generics: [String]
 

@@ -41,6 +41,9 @@ public final class CallerConnection: Sendable, Hashable {
     public let remoteAddress: SocketAddress?
     /// The number of the connection, unique for the lifetime of the process.
     package let number = CallerConnection.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
+    /// The header fields of the request with which the client connected, by their names in lower case: those of
+    /// `AccessPolicy.retainedHeaders`, the first one of each name. The client chooses them freely.
+    public let headers: [String: String]
     private let state: Mutex<State>
     /// The number of times `principal` was set. Incremented after the change, so that a reader that sees the new count also
     /// sees the new principal.
@@ -56,8 +59,9 @@ public final class CallerConnection: Sendable, Hashable {
     /// changes it for the others.
     private let isShared: Bool
 
-    package init(principal: Principal?, remoteAddress: SocketAddress?) {
+    package init(principal: Principal?, remoteAddress: SocketAddress?, headers: [String: String] = [:]) {
         (isServer, isShared) = (false, false)
+        self.headers = headers
         self.remoteAddress = remoteAddress
         state = Mutex(State(principal: principal))
     }
@@ -67,6 +71,7 @@ public final class CallerConnection: Sendable, Hashable {
     /// - Parameter isShared: whether it serves all calls of a server's actors to other actors.
     package init(ofServer: (), isShared: Bool = false) {
         (isServer, self.isShared) = (true, isShared)
+        headers = [:]
         remoteAddress = nil
         state = Mutex(State(principal: nil))
     }

@@ -6,6 +6,8 @@ package struct StreamTarget: Hashable {
     /// The name on the wire, such as `observeState`.
     package let name: String
     package var filter: StreamFilter?
+    /// The metadata of the request.
+    package var metadata = CallMetadata()
 
     package init(actorID: String, name: String, filter: StreamFilter? = nil) {
         self.actorID = actorID

@@ -13,7 +13,7 @@ enum EnvelopeMember: UInt8 {
     case streamID, reason, epoch, lastSequence, sequenceNumber, timestamp, data, base, patch
     case result, error, code, message, errorMessage, reconnectAfterMilliseconds, retryAfterMilliseconds
     case id, host, port
-    case session, limits, client
+    case session, limits, client, metadata
 
     /// Returns the member with this name. The length is tested first: names of equal length differ early.
     @inline(__always)
@@ -68,7 +68,12 @@ enum EnvelopeMember: UInt8 {
             } else if isName("session") {
                 self = .session
             }
-        case 8: if isName("streamID") { self = .streamID }
+        case 8:
+            if isName("streamID") {
+                self = .streamID
+            } else if isName("metadata") {
+                self = .metadata
+            }
         case 9:
             if isName("arguments") {
                 self = .arguments

@@ -157,11 +157,11 @@ package enum EnvelopeWriter {
     // MARK: Client to server
 
     /// Writes a call, from a client or a server. `arguments` are JSON values; nil for the start of a stream. `session` requests
-    /// that the response is recorded.
+    /// that the response is recorded. `metadata` is the JSON of `MetadataFields`.
     package static func invocation(
         callID: String, actorID: String, target: String, arguments: [[UInt8]]?, genericSubstitutions: [String] = [],
         timeoutMilliseconds: Int? = nil, filter: StreamFilter? = nil, session: String? = nil,
-        traceparent: String? = nil,
+        traceparent: String? = nil, metadata: [UInt8]? = nil,
         isRepeat: Bool = false, into buffer: inout ByteBuffer
     ) {
         if isRepeat {
@@ -200,13 +200,14 @@ package enum EnvelopeWriter {
             JSONString.append(session, to: &buffer)
         }
         append(traceparent, to: &buffer)
+        append(metadata: metadata, to: &buffer)
         buffer.append("}}" as StaticString)
     }
 
     /// Writes the request to resume a stream of an earlier connection.
     package static func streamResume(
         streamID: String, callID: String, actorID: String, target: String, epoch: String, lastSequence: UInt64,
-        filter: StreamFilter? = nil, into buffer: inout ByteBuffer
+        filter: StreamFilter? = nil, metadata: [UInt8]? = nil, into buffer: inout ByteBuffer
     ) {
         buffer.append(#"{"type":"streamResume","payload":{"streamID":"# as StaticString)
         JSONString.append(streamID, to: &buffer)
@@ -221,6 +222,7 @@ package enum EnvelopeWriter {
         buffer.append(#","lastSequence":"# as StaticString)
         buffer.append(decimal: lastSequence)
         append(filter, to: &buffer)
+        append(metadata: metadata, to: &buffer)
         buffer.append("}}" as StaticString)
     }
 
@@ -253,6 +255,12 @@ package enum EnvelopeWriter {
         guard let traceparent else { return }
         buffer.append(#","traceparent":"# as StaticString)
         JSONString.append(traceparent, to: &buffer)
+    }
+
+    private static func append(metadata: [UInt8]?, to buffer: inout ByteBuffer) {
+        guard let metadata else { return }
+        buffer.append(#","metadata":"# as StaticString)
+        buffer.append(metadata)
     }
 
     private static func append(_ filter: StreamFilter?, to buffer: inout ByteBuffer) {

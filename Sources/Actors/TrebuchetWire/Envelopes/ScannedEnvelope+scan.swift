@@ -97,6 +97,7 @@ extension ScannedEnvelope {
         case .session: session = try cursor.string()
         // A value that is not a string is ignored; the call proceeds without a trace.
         case .traceparent where cursor.peek() == 0x22: traceparent = try cursor.string()
+        case .metadata: metadata = try MetadataFields.scan(&cursor)
         case .limits: limits = try cursor.value(depth: 2)
         case .client: client = try cursor.string()
         case .lastSequence: lastSequence = try cursor.wholeNumber("lastSequence")

@@ -22,6 +22,8 @@ package struct ScannedEnvelope: Sendable {
     package internal(set) var session = ByteRange.absent
     /// The trace context of a traced call.
     package internal(set) var traceparent = ByteRange.absent
+    /// The object of the fields that the caller sends with a call or the start of a stream; within the limits of `MetadataFields`.
+    package internal(set) var metadata = ByteRange.absent
     /// The JSON of `AdvertisedLimits` in a `hello`.
     package internal(set) var limits = ByteRange.absent
     /// The identity in the `hello` of a client that exports actors.
@@ -82,6 +84,7 @@ package struct ScannedEnvelope: Sendable {
         timeoutMilliseconds = nil
         session = .absent
         traceparent = .absent
+        metadata = .absent
         limits = .absent
         client = .absent
         protocolVersion = nil

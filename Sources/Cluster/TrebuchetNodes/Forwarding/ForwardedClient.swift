@@ -17,6 +17,8 @@ struct ForwardedClient: Codable {
     var principal: ForwardedPrincipal?
     /// The revocation of the client's authorization; nil without one, and from nodes without this member.
     var revocation: ForwardedRevocation?
+    /// The retained header fields of the client's request; nil without any, and from nodes without this member.
+    var headers: [String: String]?
     var host: String?
     var port: Int?
     var largestMessage: Int
@@ -59,6 +61,7 @@ struct ForwardedClient: Codable {
         revocation = caller?.currentRevocation.map {
             ForwardedRevocation(reason: $0.error.message.prefix(bytes: Self.maximumReasonBytes), exempt: $0.exempt)
         }
+        headers = caller.flatMap { $0.headers.isEmpty ? nil : $0.headers }
         host = caller?.remoteAddress?.host
         port = caller?.remoteAddress?.port
         self.largestMessage = largestMessage
@@ -80,7 +83,7 @@ struct ForwardedClient: Codable {
         guard payload.count > NodeTransport.partBytes else { return nil }
         return TrebuchetError(
             .internal,
-            "the principal's roles and claims exceed \(NodeTransport.partBytes) bytes and are not sent to other "
+            "the principal's roles and claims and the retained headers exceed \(NodeTransport.partBytes) bytes and are not sent to other "
                 + "nodes: actors on other nodes cannot be reached")
     }
 
@@ -88,7 +91,8 @@ struct ForwardedClient: Codable {
     var caller: Caller? {
         if isServer == true { return Caller(connection: CallerConnection(ofServer: (), isShared: true)) }
         guard isCaller else { return nil }
-        return Caller(connection: CallerConnection(principal: knownPrincipal, remoteAddress: address))
+        return Caller(
+            connection: CallerConnection(principal: knownPrincipal, remoteAddress: address, headers: headers ?? [:]))
     }
 
     var knownPrincipal: Principal? {

@@ -82,6 +82,14 @@ public struct AccessPolicy: Sendable {
     /// cost.
     public var identifiesCallers = false
 
+    /// Code that runs around each call and before each stream; the first one is the outermost, and `authorize` is checked inside the last
+    /// one. Default none. With interceptors, callers are identified as with `identifiesCallers`.
+    public var interceptors: [any ServerInterceptor] = []
+
+    /// The names of the header fields that `CallerConnection.headers` has of the request with which a client connects. Default none. Fields
+    /// of a client that is connected to another cluster node are those that its node retains.
+    public var retainedHeaders: Set<String> = []
+
     /// Called for each accepted connection, before its first call; `onClose` is called at its end. It runs on the connection's
     /// reactor and must not block.
     public var onConnect: (@Sendable (CallerConnection) -> Void)?
@@ -109,7 +117,9 @@ public struct AccessPolicy: Sendable {
     var rules: AccessRules? { authorize.map { AccessRules(mayCall: $0, cachesGrants: cachesGrants) } }
 
     /// True if connections have no `Caller`. `authorize` alone requires none.
-    var isOpen: Bool { authenticate == nil && !identifiesCallers && onConnect == nil }
+    var isOpen: Bool {
+        authenticate == nil && !identifiesCallers && onConnect == nil && interceptors.isEmpty && retainedHeaders.isEmpty
+    }
 
     /// Returns the caller of a request, or the rejection of the request.
     ///
@@ -156,7 +166,9 @@ public struct AccessPolicy: Sendable {
     /// Returns the caller of a request; throws the errors of `authenticate`.
     func caller(_ request: HTTPRequestHead, from address: SocketAddress?) async throws -> Caller {
         let principal = try await authenticate?(request)
-        return Caller(connection: CallerConnection(principal: principal, remoteAddress: address))
+        var headers: [String: String] = [:]
+        for name in retainedHeaders { headers[name.lowercased()] = request.headers[name] }
+        return Caller(connection: CallerConnection(principal: principal, remoteAddress: address, headers: headers))
     }
 }
 

@@ -127,6 +127,7 @@ public final class TrebuchetServer: Sendable {
             shard.principals = principals
             shard.onConnect = access.onConnect
             shard.rules = access.rules
+            shard.interceptors = ServerInterceptors(access.interceptors)
         }
         let own = LoopbackClients(shards)
         self.own = own

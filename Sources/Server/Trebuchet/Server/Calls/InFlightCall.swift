@@ -67,6 +67,10 @@ package final class InFlightCall: CancellableCall, @unchecked Sendable {
     var didStopWaiting: (() -> Void)?
     /// The rules and the principal that permitted it, if authorization may be needed again.
     var permission: AuthorizationCache.Basis?
+    /// Set while interceptors run around it.
+    var intercepted: InterceptedCall?
+    /// The metadata of the method; nil without any. Set before the call goes to another reactor.
+    private(set) var metadata: CallMetadata?
     private let task = Mutex(CancellableTaskSlot())
 
     /// - Parameter earlier: The withdrawn call that this one continues, with the same deadline.
@@ -96,7 +100,22 @@ package final class InFlightCall: CancellableCall, @unchecked Sendable {
         (deadline, timeAhead, began) = (call.deadline, call.timeAhead, call.began)
         observedCall = call.observedCall
         caller = call.caller
+        metadata = call.metadata
         byteCount = 0
+    }
+
+    /// Takes over the interceptors of the withdrawn call that this one continues, and the metadata.
+    func inherit(_ earlier: InFlightCall?, _ message: borrowing Message) {
+        if let intercepted = earlier?.intercepted {
+            earlier?.intercepted = nil
+            self.intercepted = intercepted
+            intercepted.call = self
+        }
+        if let metadata = intercepted?.metadata {
+            self.metadata = metadata.isEmpty ? nil : metadata
+        } else if message.hasMetadata {
+            metadata = message.metadata
+        }
     }
 
     /// The target of a repeated call.
@@ -124,6 +143,7 @@ package final class InFlightCall: CancellableCall, @unchecked Sendable {
     /// Cancels the call. Isolated to the connection's reactor.
     func cancel() {
         timer?.cancel()
+        intercepted?.cancel()
         forwarded?.cancel()
         stopWaiting()
         if let run {
@@ -140,6 +160,7 @@ package final class InFlightCall: CancellableCall, @unchecked Sendable {
         timer?.cancel()
         stopWaiting()
         (forwarded, message) = (nil, nil)
+        intercepted?.abandon()
         if run == nil { task.cancel() }
     }
 

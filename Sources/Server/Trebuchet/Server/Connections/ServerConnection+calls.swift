@@ -62,6 +62,7 @@ extension ServerConnection {
         if case .method(let method) = target {
             return method._withUnsafeGuaranteedRef { callCarefully($0, of: record, message) }
         }
+        if case .stream(let stream) = target, isIntercepted(message, stream, nil, of: type) { return }
         guard mayPass(target.name, of: record, message) else { return }
         switch target {
         case .method: break
@@ -74,7 +75,7 @@ extension ServerConnection {
     @inline(__always)
     private func call(_ method: ActorMethod, of record: ActorRecord, _ message: borrowing Message) {
         guard !isGuarded, !method.isChecked.load(ordering: .relaxed), hasCounts(method, message),
-            runsInPlace(method, record)
+            message.envelope.pointee.metadata.isAbsent, runsInPlace(method, record)
         else {
             return callCarefully(method, of: record, message)
         }
@@ -95,13 +96,15 @@ extension ServerConnection {
     @inline(never)
     private func callCarefully(_ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message) {
         if isGuarded(method.name) {
-            if isQueuedBehindOthers(message) { return }
+            if isQueuedBehindOthers(message) || isIntercepted(message, method, of: record) { return }
             guard mayPass(method.name, of: record, message) else { return }
         }
         guard hasCounts(method, message) else { return failCounts(method, message) }
         if method.isIdempotent, !message.envelope.pointee.session.isAbsent {
             return callOnce(method, of: record, message)
         }
+        // The other paths have no room for metadata and interceptors.
+        if message.hasMetadata || isContinuingIntercepted { return call(method, of: record, message) }
         if let record, mayRunInPlace(method, record) {
             guard let persisted = record.persisted else {
                 shard.continued = nil

@@ -77,6 +77,7 @@ extension ServerConnection {
     func receiveRepeat(_ message: borrowing Message) {
         guard hasName(message) else { return }
         if case .elsewhere(let type) = location(of: message) { return forward(type, message) }
+        if isInterceptedRepeat(message) { return }
         if isOfEarlierServer(message) { return repeatEarlierCall(message) }
         guard let name = callName(message) else { return }
         guard name.connection != self.name else { return repeatCall(name, message) }

@@ -43,6 +43,7 @@ extension ServerConnection {
         call.permission = permission
         call.caller = caller
         call.isInTransit = isInTransit
+        call.inherit(earlier, message)
         time(call, within: limit)
         running[callID] = call
         if isInTransit {
@@ -215,7 +216,7 @@ extension ServerConnection {
     }
 
     package func finish(_ call: InFlightCall, _ outcome: CallOutcome) {
-        guard call.markAnswered() else { return }
+        guard let outcome = self.outcome(of: call, outcome), call.markAnswered() else { return }
         if isListed(call) { releaseCall(call) }
         guard isOpen else { return didEnd(call, code(of: outcome)) }
         do {

@@ -96,13 +96,19 @@ extension ServerConnection {
         let ranges = message.envelope.pointee.arguments
         let bytes = ranges.reduce(2) { $0 + Int($1.count) + 1 }
         guard bytes <= maximumArgumentsLength else { return .tooLong(bytes: bytes) }
+        return .json(argumentArray(of: message))
+    }
+
+    /// Returns the arguments as a JSON array.
+    static func argumentArray(of message: borrowing Message) -> [UInt8] {
+        let ranges = message.envelope.pointee.arguments
         var json = [UInt8(ascii: "[")]
         for (index, range) in ranges.enumerated() {
             if index > 0 { json.append(UInt8(ascii: ",")) }
             json += message.bytes(range)
         }
         json.append(UInt8(ascii: "]"))
-        return .json(json)
+        return json
     }
 
     @inline(__always)

@@ -44,6 +44,7 @@ extension ServerConnection {
                 throw notExposed(message)
             }
             let target = type.target(message.target)
+            if case .stream(let stream) = target, isIntercepted(message, stream, nil, of: type) { return }
             if isGuarded(target.name), let refusal = refusal(of: target.name, message.actorName) { throw refusal }
             guard case .stream(let stream) = target else {
                 throw TrebuchetError(
@@ -82,6 +83,7 @@ extension ServerConnection {
     package func fail(_ message: borrowing Message, _ error: any Error) {
         let error = refusal(error, of: message)
         reportRejection(of: message, error)
+        if passesRefusal(error) { return }
         if message.kind == .streamResume, let name = ownName(in: message) { return failStream(name, error) }
         fail(message.callID, error)
     }

@@ -51,9 +51,19 @@ extension ServerShard {
         _ call: InFlightCall, _ completion: @escaping CallCompletion
     ) -> Bool {
         guard let observed = call.observedCall else {
+            return runWithMetadata(method, of: record, message, call, completion)
+        }
+        return observed.during { runWithMetadata(method, of: record, message, call, completion) }
+    }
+
+    private func runWithMetadata(
+        _ method: ActorMethod, of record: ActorRecord, _ message: borrowing Message,
+        _ call: InFlightCall, _ completion: @escaping CallCompletion
+    ) -> Bool {
+        guard let metadata = call.metadata else {
             return runUnobserved(method, of: record, message, call, completion)
         }
-        return observed.during { runUnobserved(method, of: record, message, call, completion) }
+        return CallMetadata.running(metadata) { runUnobserved(method, of: record, message, call, completion) }
     }
 
     private func runUnobserved(

@@ -42,6 +42,8 @@ package final class ServerShard: @unchecked Sendable {
     /// The rules of the server's `AccessPolicy`: set before any connection exists, or never. They may be replaced, on this reactor.
     var rules: AccessRules? { didSet { if rules != nil { isGuarded = true } } }
     var helpers = DelegatedAuthorization()
+    /// The interceptors of the server's `AccessPolicy`; nil without any. Set before any connection exists.
+    var interceptors: ServerInterceptors? { didSet { if interceptors != nil { isGuarded = true } } }
     /// Set before the server listens.
     var principals: ShardedBuckets<PrincipalName>?
     var onConnect: (@Sendable (CallerConnection) -> Void)?
@@ -143,6 +145,7 @@ package final class ServerShard: @unchecked Sendable {
         states.server = nil
         // Connections that still exist are authorized for nothing.
         if rules != nil { rules = AccessRules.none }
+        if interceptors != nil { interceptors = .none }
         onConnect = nil
         records = ByteKeyTable()
         retainedActors = [:]

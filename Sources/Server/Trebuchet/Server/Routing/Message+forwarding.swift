@@ -32,7 +32,8 @@ extension Message {
             genericSubstitutions: envelope.pointee.genericSubstitutions.map { text($0) },
             timeoutMilliseconds: envelope.pointee.timeoutMilliseconds,
             session: envelope.pointee.session.isAbsent ? nil : text(envelope.pointee.session),
-            traceparent: trace?.traceparent, isRepeat: true, into: &buffer)
+            traceparent: trace?.traceparent,
+            metadata: hasMetadata ? Array(bytes(envelope.pointee.metadata)) : nil, isRepeat: true, into: &buffer)
         return Array(buffer.bytes)
     }
 }

@@ -9,6 +9,7 @@ extension ServerConnection {
 
     /// Forwards a message about an actor of another server.
     func forward(_ type: ActorType, _ message: borrowing Message) {
+        endInterception()
         let target = type.target(message.target)
         if let upstream {
             // The client's server assumed that the actor lives here.
@@ -83,7 +84,9 @@ extension ServerConnection {
     package func continuing(_ call: InFlightCall, _ body: () -> Void) {
         if let refusal = refusalOfReplacedPrincipal(call) {
             let mayHaveRun = call.run != nil || call.repeated != nil || call.forwarded != nil
-            return fail(call.callID, mayHaveRun ? refusal.ofSentCall : refusal)
+            let error = mayHaveRun ? refusal.ofSentCall : refusal
+            if call.intercepted?.refuse(error) == true { return }
+            return fail(call.callID, error)
         }
         let before = shard.continued
         shard.continued = (call, self)
