@@ -13,7 +13,7 @@ import Testing
     @Test("a recorded response belongs to the principal of its call")
     func answers() {
         var most = ServerLimits()
-        (most.recordedResponsesPerConnection, most.recordedResponseBytesPerConnection) = (9, 9_999)
+        (most.idempotency.perConnection, most.idempotency.bytesPerConnection) = (9, 9_999)
         let limits = IdempotencyCache<String>.Limits(client: most.ofClient, server: most.ofServer, time: 100)
         let quotas = QuotaLedger(limits: ServerLimits())
         var memory = IdempotencyCache<String>(limits, quotas)

@@ -16,7 +16,7 @@ extension TrebuchetServer {
     ///   - showsErrorText: True to send text and type of non-`Codable` errors to callers, for development.
     ///   - log: Receives the lines of the server log. It may be called from any thread and must not block. Standard error by default.
     public convenience init(
-        transport: TrebuchetTransport, reactors: Int? = nil, limits: ServerLimits = ServerLimits(),
+        transport: ServerTransport, reactors: Int? = nil, limits: ServerLimits = ServerLimits(),
         access: AccessPolicy = .open, store: (any StateStore)? = nil, cluster: ClusterMembership?,
         showsErrorText: Bool = false, log: @escaping @Sendable (String) -> Void = ServerLog.standardError
     ) {

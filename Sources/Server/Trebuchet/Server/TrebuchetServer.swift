@@ -24,7 +24,7 @@ public final class TrebuchetServer: Sendable {
 
     /// The system that the server's actors are created in.
     public let actorSystem: TrebuchetActorSystem
-    private let transport: TrebuchetTransport
+    private let transport: ServerTransport
     package let context: ServerContext
     package let shards: [ServerShard]
     let access: AccessPolicy
@@ -63,7 +63,7 @@ public final class TrebuchetServer: Sendable {
     ///   - log: Receives the lines of the server log: errors that are not `Codable`, actors that were deactivated with an error,
     ///     methods that blocked their reactor. It may be called from any thread and must not block. Standard error by default.
     public convenience init(
-        transport: TrebuchetTransport, reactors: Int? = nil, limits: ServerLimits = ServerLimits(),
+        transport: ServerTransport, reactors: Int? = nil, limits: ServerLimits = ServerLimits(),
         access: AccessPolicy = .open, store: (any StateStore)? = nil,
         showsErrorText: Bool = false, log: @escaping @Sendable (String) -> Void = ServerLog.standardError
     ) {
@@ -78,7 +78,7 @@ public final class TrebuchetServer: Sendable {
     ///   - owner: An object that the server retains, for tests.
     ///   - makeRouter: Creates the router to actors of other servers; none by default.
     package init(
-        transport: TrebuchetTransport, on group: ReactorGroup, holding owner: (any AnyObject & Sendable)? = nil,
+        transport: ServerTransport, on group: ReactorGroup, holding owner: (any AnyObject & Sendable)? = nil,
         limits: ServerLimits, access: AccessPolicy, store: (any StateStore)?,
         routedBy makeRouter: ServerContext.RouterFactory? = nil, showsErrorText: Bool,
         log: @escaping @Sendable (String) -> Void
@@ -86,8 +86,7 @@ public final class TrebuchetServer: Sendable {
         self.owner = owner
         self.transport = transport
         self.access = access
-        ActorTypes.checkCalls(of: Set(limits.callsPerMethod.keys))
-        let principals = limits.callsPerPrincipalRate.map { ShardedBuckets<PrincipalName>($0) }
+        let principals = limits.calls.rate.perPrincipal.map { ShardedBuckets<PrincipalName>($0) }
         let parts = ServerContext(
             reactors: group.reactors.count, limits: limits, showsErrorText: showsErrorText, routedBy: makeRouter,
             log: log)
@@ -105,8 +104,8 @@ public final class TrebuchetServer: Sendable {
             claims.append(claim)
             for shard in system.shards {
                 let writer = StateWriter(
-                    store, claim, parts.disclosure, stateSize: limits.persistedStateSize,
-                    eventBytes: limits.persistedEventBytes, responseLifetime: limits.recordedResponseTime,
+                    store, claim, parts.disclosure, stateSize: limits.persistence.stateBytes,
+                    eventBytes: limits.persistence.eventBytes, responseLifetime: limits.idempotency.retention,
                     reactor: shard.reactor)
                 writer.didChangeHealth = failures.reporter(isClustered ? "the engine" : "the store")
                 parts.locals.write(writer, on: shard, isClustered: isClustered)
@@ -118,7 +117,7 @@ public final class TrebuchetServer: Sendable {
         shards = zip(system.shards, group.reactors).enumerated().map { index, pair in
             let (states, reactor) = pair
             states.memory = parts.memory
-            states.resumeTime = limits.resumeTime
+            states.resumeTime = limits.streams.resumeRetention
             return ServerShard(states: states, on: reactor, index: index, context: parts, system: system)
         }
         for shard in shards {
@@ -311,12 +310,6 @@ public final class TrebuchetServer: Sendable {
     /// server.
     @discardableResult
     public func start() async throws -> SocketAddress {
-        guard case .webSocket(let host, let port, let security) = transport.kind else {
-            throw TransportError(.addressInvalid, "a server listens with .webSocket(host:port:); .local is for clients")
-        }
-        if case .client = security {
-            throw TransportError(.tls, "a server requires TLSServerSettings: a certificate and its key")
-        }
         let isIdle = state.withLock { state in
             guard case .idle = state else { return false }
             state = .running(nil)
@@ -335,8 +328,7 @@ public final class TrebuchetServer: Sendable {
             let pages = PageRouter(pageSources.withLock { $0 }, limits.pages)
             servedPages.withLock { $0 = pages }
             let listener = try WebSocketConnections.listen(
-                host: host, port: port, security, compression: transport.compression, shards: shards, parts: context,
-                access: access, pages: pages)
+                transport, shards: shards, parts: context, access: access, pages: pages)
             state.withLock { $0 = .running(listener) }
             if let writer = shards.first?.stateWriter { Task { await writer.scheduleDeletionOfEarlierResponses() } }
             let (log, events) = (context.plainLog, context.events)
@@ -369,10 +361,7 @@ public final class TrebuchetServer: Sendable {
     }
 
     /// Indicates whether the server uses TLS.
-    var hasTLS: Bool {
-        guard case .webSocket(_, _, .server) = transport.kind else { return false }
-        return true
-    }
+    var hasTLS: Bool { transport.tls != nil }
 
     /// Indicates whether shutdown has begun or completed.
     var isStopping: Bool { state.withLock { if case .stopping = $0 { true } else { false } } }

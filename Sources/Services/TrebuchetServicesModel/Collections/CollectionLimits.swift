@@ -26,7 +26,7 @@ public struct CollectionLimits: Sendable {
     /// Queries that one connection has open. Default 64.
     public var queriesPerConnection = 64
     /// Bytes of the documents of all loaded collections, each counted with 256 more, and of all open queries, counted by their size
-    /// and their results. They also count towards `ServerLimits.bufferedBytes`, of which they use a half at most. Above the limit,
+    /// and their results. They also count towards `ServerLimits.memory.total`, of which they use a half at most. Above the limit,
     /// unused collections are unloaded, queries are refused with `serverTooLarge`, and writes other than deletions wait. Default
     /// 256 MiB.
     public var storedBytes = 256 << 20

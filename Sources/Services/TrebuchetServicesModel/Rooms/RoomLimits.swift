@@ -34,7 +34,7 @@ public struct RoomLimits: Sendable {
     /// Default 1 MiB.
     public var rosterBytesPerHost = 1 << 20
     /// Bytes of the presences and stored events of all rooms, each counted with 256 more. They also count towards
-    /// `ServerLimits.bufferedBytes`. Above either limit, presences and events are refused with `serverTooLarge`. Default 256 MiB.
+    /// `ServerLimits.memory.total`. Above either limit, presences and events are refused with `serverTooLarge`. Default 256 MiB.
     public var storedBytes = 256 << 20
     /// Bytes of the presences and stored events of one connection, over all rooms; more are refused with `clientTooLarge`.
     /// Default 16 MiB.

@@ -214,7 +214,7 @@ enum ServeCommand {
         signals.onHangUp {
             if !readsAgain { operators.logNotice("SIGHUP: no certificates or rules to reload") }
         }
-        var transport: TrebuchetTransport = .webSocket(host: host, port: port, tls: tls)
+        var transport: ServerTransport = .webSocket(host: host, port: port, tls: tls)
         if arguments.has("--compression") { transport = transport.compressed() }
         // Before it waits for the store or creates one.
         logWarnings(of: try HostedServices.rules(arguments), operators)

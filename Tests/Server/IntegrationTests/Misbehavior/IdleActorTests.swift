@@ -144,8 +144,8 @@ import TrebuchetTesting
     )
     func share() async throws {
         var limits = ServerLimits()
-        limits.activatedActors = 150
-        limits.activatedActorsPerConnection = 100
+        limits.activatedActors.total = 150
+        limits.activatedActors.perConnection = 100
         try await withLobbies(limits: limits, link: .local) { (client, server, _) async throws -> Void in
             var refusals: Set<String> = []
             for number in 0..<110 {
@@ -158,7 +158,7 @@ import TrebuchetTesting
             }
             #expect(
                 refusals == [
-                    "quota exceeded: this connection has 100 activated actors (ServerLimits.activatedActorsPerConnection); "
+                    "quota exceeded: this connection has 100 activated actors (ServerLimits.activatedActors.perConnection); "
                         + "retry when some have ended"
                 ])
             let other = TrebuchetClient(transport: .local(server))
@@ -184,7 +184,7 @@ import TrebuchetTesting
         .enabled(if: ProcessInfo.processInfo.environment["TREBUCHET_ALONE"] == "1"))
     func memory() async throws {
         var limits = ServerLimits()
-        limits.activatedActorsPerConnection = 100_000
+        limits.activatedActors.perConnection = 100_000
         try await withTestServer(link: .local, reactors: 1, limits: limits) { server in
             let system = server.actorSystem
             server.expose(OccupiedActors.self, as: "halls/*", idle: .seconds(300)) { _ in

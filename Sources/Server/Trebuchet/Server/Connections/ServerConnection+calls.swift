@@ -35,7 +35,7 @@ extension ServerConnection {
         guard message.bytes(message.envelope.pointee.actorID).count > ActorName.longest else { return true }
         let name = ActorName(message.actorName)
         guard name.isTooLong, shard.directory.type(of: name) == nil else { return true }
-        fail(message, shard.limits.hasRates ? rateRefusal(of: message.target) ?? ActorName.tooLong : ActorName.tooLong)
+        fail(message, shard.context.hasRates ? rateRefusal(of: message.target) ?? ActorName.tooLong : ActorName.tooLong)
         return false
     }
 

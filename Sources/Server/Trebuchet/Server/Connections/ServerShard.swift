@@ -96,7 +96,7 @@ package final class ServerShard: @unchecked Sendable {
         self.states = states
         self.reactor = reactor
         calls = CallQueue(states)
-        isGuarded = context.limits.hasRatesOfCallers
+        isGuarded = context.limits.calls.rate.limitsAllCalls
         self.system = system
         coder = states.coder
         reply.initialize(to: ByteBuffer())
@@ -184,6 +184,11 @@ package final class ServerShard: @unchecked Sendable {
             return .ready(record)
         }
         return directory.type(of: name).map { .inactive($0) } ?? .unknown
+    }
+
+    /// Returns the type of the actor with this name; nil for an unknown name. Activates nothing.
+    func type(of name: ActorName) -> ActorType? {
+        directory.type(of: name) ?? context.locals.referredRecord(name.text, in: system)?.type
     }
 
     /// Activates the actor of a name, and calls `resume` on this reactor with its record, after earlier calls for the same name.
@@ -332,12 +337,16 @@ package final class ServerContext: Sendable {
     let limits: ServerLimits
     let limitsOfClient: ConnectionLimits
     let limitsOfServer: ConnectionLimits
+    /// Indicates whether the server has any rate of calls.
+    let hasRates: Bool
+    /// The names of methods and streams with a rate, in any type.
+    private let ratedNames: Set<String>
     package let directory: ActorDirectory
     /// The actors that were created in the server's system, exposed or not.
     package let locals = LocalActors()
     let idempotencyCache: ServerIdempotencyCache
     let quotas: QuotaLedger
-    /// The budget of `ServerLimits.bufferedBytes`.
+    /// The budget of `ServerLimits.memory.total`.
     package let memory: MemoryBudget
     /// The server's event bus.
     let events = EventBus()
@@ -373,6 +382,9 @@ package final class ServerContext: Sendable {
         self.limits = limits
         limitsOfClient = limits.ofClient
         limitsOfServer = limits.ofServer
+        hasRates = !limits.calls.rate.isEmpty
+        ratedNames = Set(limits.calls.rate.perMethod.keys.map(\.name))
+        for method in limits.calls.rate.perMethod.keys { method.type.checkCalls(of: method.name) }
         // Sanitizes for all: names and texts of peers are in many lines.
         let events = events
         let plainLog: @Sendable (String) -> Void = { log(LogLine.of($0)) }
@@ -388,12 +400,15 @@ package final class ServerContext: Sendable {
         refusedSubjects = DeniedSubjectLog(log)
         loads = LoadFailures(log: logAt)
         router = makeRouter?(events, logAt)
-        memory = MemoryBudget(limit: limits.bufferedBytes)
+        memory = MemoryBudget(limit: limits.memory.total)
         quotas = QuotaLedger(limits: limits, memory: memory, events: events)
         directory = ActorDirectory(quotas: quotas, router: router)
         idempotencyCache = ServerIdempotencyCache(reactors: reactors, limits: limits, quotas: quotas)
         hosting = ClientActorHosts(limits: limits, quotas: quotas, events: events)
     }
+
+    /// Returns whether a method or stream of this name may have a rate: another type's method may have the same name.
+    func hasMethodRate(_ name: String) -> Bool { !ratedNames.isEmpty && ratedNames.contains(name) }
 
     /// The names of connections.
     package var sessions: CallSessionRegistry { idempotencyCache.names }

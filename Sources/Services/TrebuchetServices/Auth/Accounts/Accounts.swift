@@ -1,3 +1,5 @@
+@_exported public import TrebuchetServicesClient
+@_exported public import TrebuchetServicesModel
 internal import Platform
 public import Trebuchet
 public import TrebuchetCluster
