@@ -222,4 +222,10 @@ public final class TrebuchetClient: Sendable {
     public func register(errors types: any (Error & Decodable).Type...) {
         for type in types { core.errors.register(type) }
     }
+
+    /// Permits types as generic arguments of methods of the client's actors, in addition to the standard library's scalars, and
+    /// arrays and dictionaries of them. Other types are rejected with `invalidArguments`.
+    public func register(genericTypes types: any (Codable & Sendable).Type...) {
+        for type in types { actorSystem.genericTypes.register(type) }
+    }
 }

@@ -24,7 +24,7 @@ final class InspectorPages: Sendable {
         // The server does not listen: the inspector endpoint passes it the connections that present the token.
         let server = TrebuchetServer(
             transport: .webSocket(port: 0), on: reactors, limits: limits, access: .open, store: nil,
-            showsErrorText: true, log: log)
+            showsErrorText: true, log: ConsoleLog(write: log))
         self.server = server
         server.expose(InspectorPage.self, as: Self.prefix + "*", idle: .seconds(5), discarding: true) {
             [weak server] name in

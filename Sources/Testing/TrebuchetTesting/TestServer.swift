@@ -54,7 +54,7 @@ public final class TestServer: Sendable {
                 transport: .webSocket(port: port),
                 on: clock?.serverReactors ?? .forServer(count: reactors),
                 holding: clock, limits: limits, access: access, store: own, showsErrorText: showsErrorText,
-                log: ServerLog.standardError)
+                log: ConsoleLog())
             return Running(server: server, store: own)
         }
         self.prepare = prepare

@@ -91,7 +91,7 @@ extension TrebuchetServer {
     public convenience init(
         transport: ServerTransport, clock: TestTime, limits: ServerLimits = ServerLimits(),
         access: AccessPolicy = .open, store: (any StateStore)? = nil, showsErrorText: Bool = false,
-        log: @escaping @Sendable (String) -> Void = ServerLog.standardError
+        log: (any ServerEventHandler)? = ConsoleLog()
     ) {
         self.init(
             transport: transport, on: clock.serverReactors, holding: clock, limits: limits, access: access,

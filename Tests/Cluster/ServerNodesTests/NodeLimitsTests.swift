@@ -131,7 +131,7 @@ import TrebuchetCluster
             // When the connection is closed for this, the client may fail to read the reason.
             #expect(
                 await eventually {
-                    peer.texts.contains { $0.contains("bufferedBytesPerConnection") || $0.hasPrefix("closed") }
+                    peer.texts.contains { $0.contains("memory.perConnection") || $0.hasPrefix("closed") }
                 })
             #expect((1 << 20...2 << 20).contains(exchange.waitingBytes))
             other.call(1, till, "length(_:)", #"["\#(text)"]"#)

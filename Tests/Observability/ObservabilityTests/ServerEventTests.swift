@@ -140,7 +140,7 @@ import TrebuchetTesting
     @Test("a server reports the start and the end of its shutdown, and then nothing more")
     func end() async throws {
         let listener = RecordingEventHandler(.server)
-        let server = TrebuchetServer(transport: .webSocket(port: 0), log: { _ in })
+        let server = TrebuchetServer(transport: .webSocket(port: 0), log: nil)
         server.addEventHandler(listener)
         try await server.start()
         await server.shutdown()

@@ -214,7 +214,10 @@ private enum ObservabilityGuide {
 
     static func handle(_ server: TrebuchetServer) {
         server.addEventHandler(Refusals())
-        server.addEventHandler(ServerLog(level: .info, format: .json))
+    }
+
+    static func logged(_ transport: ServerTransport) -> TrebuchetServer {
+        TrebuchetServer(transport: transport, log: ServerLog(level: .info, format: .json))
     }
 
     static func trace(_ server: TrebuchetServer, _ request: HTTPRequestHead, _ list: Diary) async throws {

@@ -166,7 +166,8 @@ distributed actor CallerReportingActor {
             default: throw NoDatabase()
             }
         }
-        let server = TrebuchetServer(transport: .webSocket(port: 0), access: access) { journal.record($0) }
+        let server = TrebuchetServer(
+            transport: .webSocket(port: 0), access: access, log: ConsoleLog { journal.record($0) })
         let address = try await server.start()
         let expected = [
             ("who", 401, "sign in first"), ("banned", 403, "banned for a week"), ("busy", 503, "too many"),

@@ -89,7 +89,7 @@ import WebSockets
             let second = try await RawPeer.connect(address, headers: ada)
             let reason = await refusal(address, "203.0.113.7")
             #expect(reason?.contains("responded with 429 instead of 101") == true, "\(reason ?? "admitted")")
-            #expect(reason?.contains("connectionsPerHost") == true)
+            #expect(reason?.contains("connections.perHost") == true)
             #expect(await refusal(address, "203.0.113.8") == nil)
             first.abort()
             // The server notices the end a little later.

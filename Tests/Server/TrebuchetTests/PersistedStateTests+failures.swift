@@ -244,7 +244,7 @@ extension PersistedStateTests {
         let journal = Journal()
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0), limits: limits, store: store,
-            log: { journal.record($0) })
+            log: ConsoleLog { journal.record($0) })
         // A name that must not look like a separate log line.
         let name = "diary\ntrebuchet: \u{1B}[2Jforged"
         await server.expose(Diary(actorSystem: server.actorSystem), as: name)

@@ -111,17 +111,6 @@ package final class ActorType: Sendable {
         for method in methods where method.name == name { method.isChecked.store(true, ordering: .relaxed) }
     }
 
-    private let isHidden = Atomic<Bool>(false)
-    /// Indicates whether the inspector may show states of its actors and arguments of their calls.
-    package var isInspectable: Bool { !isHidden.load(ordering: .relaxed) }
-    /// Hides the actors of this type from the inspector, permanently and for all servers of the process.
-    package func hide() { isHidden.store(true, ordering: .relaxed) }
-
-    private let hasStayed = Atomic<Bool>(false)
-    /// Returns true at the first call: for the first idle actor of the type that stays active because of a change that is not
-    /// persisted.
-    package var isFirstRetained: Bool { !hasStayed.exchange(true, ordering: .relaxed) }
-
     /// The description of the dispatch table.
     package var description: ActorTypeDescription {
         ActorTypeDescription(

@@ -56,7 +56,7 @@ import TrebuchetTesting
             let log = Mutex<[String]>([])
             let server = TrebuchetServer(
                 transport: .webSocket(host: "127.0.0.1", port: 0), store: store,
-                log: { line in log.withLock { $0.append(line) } })
+                log: ConsoleLog { line in log.withLock { $0.append(line) } })
             let system = server.actorSystem
             let made = Journal()
             server.expose(InvocationCounter.self, as: "tallies/*", idle: .seconds(300)) { name in
@@ -124,7 +124,8 @@ import TrebuchetTesting
         let log = Mutex<[String]>([])
         let journal = Journal()
         let server = TrebuchetServer(
-            transport: .webSocket(host: "127.0.0.1", port: 0), log: { line in log.withLock { $0.append(line) } })
+            transport: .webSocket(host: "127.0.0.1", port: 0),
+            log: ConsoleLog { line in log.withLock { $0.append(line) } })
         let system = server.actorSystem
         server.expose(ActivationTestActor.self, as: "lobbies/*", idle: .seconds(300)) {
             ActivationTestActor(journal: journal, name: $0, actorSystem: system)

@@ -167,7 +167,7 @@ import TrebuchetTesting
     func harsh(seed: UInt64) async throws {
         var limits = RoomLimits()
         limits.reconnectTime = .milliseconds(500)
-        limits.joins = RateLimit(callsPerSecond: 10_000, burst: 10_000)
+        limits.joinsPerConnection = RateLimit(callsPerSecond: 10_000, burst: 10_000)
         var serverLimits = ServerLimits()
         serverLimits.connections.pingInterval = .seconds(1)
         serverLimits.connections.pongTimeout = .seconds(2)

@@ -186,6 +186,11 @@ package final class ServerShard: @unchecked Sendable {
         return directory.type(of: name).map { .inactive($0) } ?? .unknown
     }
 
+    /// Returns whether the errors of a method must not be logged with their descriptions.
+    func hidesErrors(of method: ActorMethod, _ type: ActorType) -> Bool {
+        method.isRedacted || context.hiddenTypes.contains(type)
+    }
+
     /// Returns the type of the actor with this name; nil for an unknown name. Activates nothing.
     func type(of name: ActorName) -> ActorType? {
         directory.type(of: name) ?? context.locals.referredRecord(name.text, in: system)?.type
@@ -337,6 +342,10 @@ package final class ServerContext: Sendable {
     let limits: ServerLimits
     let limitsOfClient: ConnectionLimits
     let limitsOfServer: ConnectionLimits
+    /// The types whose states and arguments the inspector does not show.
+    let hiddenTypes = ActorTypeSet()
+    /// The types of which an idle actor has stayed active because of a change that is not persisted.
+    let retainedTypes = ActorTypeSet()
     /// Indicates whether the server has any rate of calls.
     let hasRates: Bool
     /// The names of methods and streams with a rate, in any type.
@@ -354,7 +363,7 @@ package final class ServerContext: Sendable {
     package let log: @Sendable (String) -> Void
     /// Writes a line with another level.
     package let logAt: @Sendable (ServerEvent.Level, String) -> Void
-    /// Writes a line that event handlers receive in another form.
+    /// Writes a line about events that handlers also receive with their fields.
     let plainLog: @Sendable (String) -> Void
     let disclosure: ErrorDisclosure
     /// The store that readiness checks query; nil without one.
@@ -377,7 +386,7 @@ package final class ServerContext: Sendable {
 
     init(
         reactors: Int, limits: ServerLimits, showsErrorText: Bool = false, routedBy makeRouter: RouterFactory? = nil,
-        log: @escaping @Sendable (String) -> Void
+        log: (any ServerEventHandler)? = nil
     ) {
         self.limits = limits
         limitsOfClient = limits.ofClient
@@ -387,11 +396,10 @@ package final class ServerContext: Sendable {
         for method in limits.calls.rate.perMethod.keys { method.type.checkCalls(of: method.name) }
         // Sanitizes for all: names and texts of peers are in many lines.
         let events = events
-        let plainLog: @Sendable (String) -> Void = { log(LogLine.of($0)) }
-        self.plainLog = plainLog
+        if let log { events.addHandler(log) }
+        plainLog = { if events.isEnabled(for: .summaries) { events.emit(.summary(LogLine.of($0))) } }
         let logAt: @Sendable (ServerEvent.Level, String) -> Void = { level, line in
-            plainLog(line)
-            events.emit(.logMessage(level, LogLine.of(line)))
+            if events.isEnabled(for: .server) { events.emit(.logMessage(level, LogLine.of(line))) }
         }
         let log: @Sendable (String) -> Void = { logAt(.notice, $0) }
         (self.log, self.logAt) = (log, logAt)
@@ -503,10 +511,11 @@ extension ServerShard {
 
     /// Logs once for each type why its actors are not deactivated.
     private func logRetention(of record: ActorRecord) {
-        let (log, type, name) = (context.log, record.type, record.name)
+        let (log, retainedTypes) = (context.log, context.retainedTypes)
+        let (type, name) = (record.type, record.name)
         guard let policy = record.idle, !policy.discards else { return }
         record.checkIdle(discarding: true) { mayDeactivate in
-            guard mayDeactivate, type.isFirstRetained else { return }
+            guard mayDeactivate, retainedTypes.insert(type) else { return }
             log(
                 "actor '\(name)' (\(type.name)) was idle for \(policy.time) and cannot be deactivated: it has changed state "
                     + "that is not persisted; persist the state, or expose the type with discarding: true")
