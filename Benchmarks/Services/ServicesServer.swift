@@ -19,13 +19,17 @@ enum ServicesServer {
     private static var collectionLimits: CollectionLimits {
         var limits = CollectionLimits()
         (limits.documentsPerCollection, limits.collectionBytes) = (100_000, 64 << 20)
-        (limits.reads, limits.writes, limits.writesPerPrincipal, limits.writesPerHost) = (rate, rate, rate, rate)
+        (limits.readsPerConnection, limits.writesPerConnection, limits.writesPerPrincipal, limits.writesPerHost) = (
+            rate, rate, rate, rate
+        )
         return limits
     }
 
     private static var roomLimits: RoomLimits {
         var limits = RoomLimits()
-        (limits.joins, limits.presenceUpdates, limits.publishes) = (rate, rate, rate)
+        (limits.joinsPerConnection, limits.presenceUpdatesPerConnection, limits.publishesPerConnection) = (
+            rate, rate, rate
+        )
         return limits
     }
 

@@ -177,7 +177,7 @@ export class Calls {
                     new TrebuchetError("unknownOutcome", target + " was sent, and the server records no responses")
                 )
             } else if (size > terms.messageSize) {
-                const text = `the message of ${target} has ${size} bytes; the server accepts ${terms.messageSize} (ServerLimits.messageSize)`
+                const text = `the message of ${target} has ${size} bytes; the server accepts ${terms.messageSize} (ServerLimits.messages.inboundBytes)`
                 call._end(new TrebuchetError(call._wasSent ? "unknownOutcome" : "invalidArguments", text))
             } else {
                 this._waiting.shift()

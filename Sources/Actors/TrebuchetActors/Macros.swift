@@ -63,7 +63,7 @@ public macro StreamedState(
 ///     that sent it, are sent after the event and the persisted states that the call changed are written. See
 ///     Docs/Guides/Persistence.md. Not for actors with `executor: .concurrent`.
 ///   - keeping: The number of newest events that are persisted and in memory, at most 1,048,576 and 4 MiB
-///     (`ServerLimits.persistedEventBytes`). Older events are deleted.
+///     (`ServerLimits.persistence.eventBytes`). Older events are deleted.
 @attached(accessor, names: named(get))
 @attached(peer, names: prefixed(`$`))
 public macro StreamedEvents(buffer: Int = 256, persisted: Bool = false, keeping: Int = 1_000) =
@@ -72,7 +72,7 @@ public macro StreamedEvents(buffer: Int = 256, persisted: Bool = false, keeping:
 /// Makes the client repeat a call of this `distributed func` if the connection broke before the response arrived.
 ///
 /// The method runs at most once on one server. In a cluster the next owner runs a repeated call of which it
-/// finds no record. The server records the responses, for 60 seconds unless `ServerLimits.recordedResponseTime` says
+/// finds no record. The server records the responses, for 60 seconds unless `ServerLimits.idempotency.retention` says
 /// otherwise, and answers a repeated call with the recorded response. After a restart, for example, it may be unable to
 /// determine whether it has received the call. The call then ends with `unknownOutcome`, like a call of any other method. Calls
 /// that change a persisted state of their actor are recorded across restarts. A call through a `@Resolvable` protocol is not

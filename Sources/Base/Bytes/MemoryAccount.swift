@@ -121,7 +121,7 @@ package struct MemoryLimitExceeded: Error, Equatable, Sendable {
         case .connection:
             "quota exceeded: \(limit) bytes of buffered memory per connection (bufferedBytesPerConnection)"
         case .address: "quota exceeded: \(limit) bytes of buffered memory per address (bufferedBytesPerHost)"
-        case .principal: "quota exceeded: \(limit) bytes of buffered memory per principal (bufferedBytesPerPrincipal)"
+        case .principal: "quota exceeded: \(limit) bytes of buffered memory per principal (memory.perPrincipal)"
         case .server: "the server's limit of \(limit) bytes of buffered memory is reached (bufferedBytes); retry later"
         }
     }

@@ -4,19 +4,20 @@ enum MessageSizeErrors {
     ///
     /// - Parameters:
     ///   - own: the maximum size that this client sends, `TrebuchetClient.Options.serverMessageSize`.
-    ///   - advertised: the maximum size that the server has advertised, `ServerLimits.messageSize`; nil until it is known.
+    ///   - advertised: the maximum size that the server has advertised, `ServerLimits.messages.inboundBytes`; nil until it is known.
     static func tooLarge(_ what: String, _ count: Int, own: Int, advertised: Int?) -> TrebuchetError {
         let whose: String
         if let advertised, advertised <= own {
-            whose = "the server's limit is \(advertised): raise its ServerLimits.messageSize"
+            whose = "the server's limit is \(advertised): raise its ServerLimits.messages.inboundBytes"
             return error(what, count, whose + (count > own ? ", and \(ownSetting) at this client (\(own))" : ""))
         }
         whose = "this client's limit is \(own): raise its \(ownSetting)"
         switch advertised {
         case let advertised? where count > advertised:
-            return error(what, count, whose + ", and ServerLimits.messageSize at the server (\(advertised))")
+            return error(what, count, whose + ", and ServerLimits.messages.inboundBytes at the server (\(advertised))")
         case .some: return error(what, count, whose)
-        case nil: return error(what, count, whose + ", which must equal the server's ServerLimits.messageSize")
+        case nil:
+            return error(what, count, whose + ", which must equal the server's ServerLimits.messages.inboundBytes")
         }
     }
 
@@ -31,7 +32,7 @@ enum MessageSizeErrors {
         TrebuchetError(
             .invalidArguments,
             "the message with \(what) has \(count) bytes, so the server closed the connection: its "
-                + "ServerLimits.messageSize is less than this client's TrebuchetClient.Options.serverMessageSize, \(limit)"
+                + "ServerLimits.messages.inboundBytes is less than this client's TrebuchetClient.Options.serverMessageSize, \(limit)"
         )
     }
 }

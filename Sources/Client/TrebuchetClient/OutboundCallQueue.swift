@@ -35,8 +35,8 @@ struct OutboundCallQueue {
         let isFull = bytes + Self.weight(call) > terms.callBytesPerConnection
         let limit =
             isFull
-            ? "ServerLimits.callBytesPerConnection = \(terms.callBytesPerConnection)"
-            : "ServerLimits.callsPerConnection = \(terms.callsPerConnection)"
+            ? "ServerLimits.calls.bytesPerConnection = \(terms.callBytesPerConnection)"
+            : "ServerLimits.calls.perConnection = \(terms.callsPerConnection)"
         return "the server's limit is reached by \(underWay.counted("call")) with \(bytes) bytes in flight (\(limit))"
     }
 

@@ -24,13 +24,13 @@ public final class TrebuchetClient: Sendable {
         public var callTimeout: Duration? = .seconds(30)
         /// The maximum number of calls without a response; further calls fail with `rateLimited`. Default 10,000.
         ///
-        /// A server accepts a limited number at a time (`ServerLimits.callsPerConnection`). The other calls wait here for
+        /// A server accepts a limited number at a time (`ServerLimits.calls.perConnection`). The other calls wait here for
         /// responses, up to their deadlines, and are sent in the order of their creation.
         public var callsInFlight = 10_000
         /// The maximum message size that the client accepts from the server, in bytes. The client sends it in the handshake, and
         /// the server sends no larger message. Default 16 MiB.
         public var messageSize = 16 << 20
-        /// The maximum message size that the server accepts, in bytes: its `ServerLimits.messageSize`. A larger call is not sent
+        /// The maximum message size that the server accepts, in bytes: its `ServerLimits.messages.inboundBytes`. A larger call is not sent
         /// and fails with `invalidArguments`. So does a call above the limit that the server advertises when the connection
         /// starts. Default 1 MiB, which is also the server's.
         public var serverMessageSize = 1 << 20
@@ -115,7 +115,9 @@ public final class TrebuchetClient: Sendable {
     package var remoteServer: any RemoteServer { connectionLease }
 
     /// Creates a client, which is not connected yet.
-    public convenience init(transport: any ClientTransport, options: Options = Options()) {
+    ///
+    ///     let client = TrebuchetClient(transport: .webSocket(url: "wss://example.com"))
+    public convenience init(transport: some ClientTransport, options: Options = Options()) {
         self.init(transport: transport, options: options, on: transport.clientLoop)
     }
 
@@ -123,9 +125,13 @@ public final class TrebuchetClient: Sendable {
     /// with any of them. When a connection breaks, fails or drains, it uses the next one. Streams and calls continue there as
     /// over a new connection to the same server.
     ///
-    /// - Parameter transports: at least one, all of one kind. An attempt with each counts as one failure for the delays of
-    ///   `ReconnectPolicy`; `connect()` fails when each has failed once, unless the policy continues.
-    public convenience init(transports: [any ClientTransport], options: Options = Options()) {
+    ///     let client = TrebuchetClient(transports: [
+    ///         .webSocket(url: "wss://east.example.com"), .webSocket(url: "wss://west.example.com"),
+    ///     ])
+    ///
+    /// - Parameter transports: at least one. An attempt with each counts as one failure for the delays of `ReconnectPolicy`;
+    ///   `connect()` fails when each has failed once, unless the policy continues.
+    public convenience init<Transport: ClientTransport>(transports: [Transport], options: Options = Options()) {
         let addresses = ClientAddresses(transports)
         self.init(addresses, options: options, on: addresses.loop, holding: nil)
     }
@@ -218,5 +224,11 @@ public final class TrebuchetClient: Sendable {
     /// registration.
     public func register(errors types: any (Error & Decodable).Type...) {
         for type in types { core.errors.register(type) }
+    }
+
+    /// Permits types as generic arguments of methods of the client's actors, in addition to the standard library's scalars, and
+    /// arrays and dictionaries of them. Other types are rejected with `invalidArguments`.
+    public func register(genericTypes types: any (Codable & Sendable).Type...) {
+        for type in types { actorSystem.genericTypes.register(type) }
     }
 }

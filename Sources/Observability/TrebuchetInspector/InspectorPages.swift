@@ -15,16 +15,16 @@ final class InspectorPages: Sendable {
         log: @escaping @Sendable (String) -> Void
     ) {
         var limits = ServerLimits()
-        limits.activatedActors = 256
-        limits.activatedActorsPerConnection = 8
-        limits.streamsPerConnection = 16
-        limits.callsPerConnection = 32
-        limits.bufferedBytes = 128 << 20
-        limits.messageSize = 256 << 10
+        limits.activatedActors.total = 256
+        limits.activatedActors.perConnection = 8
+        limits.streams.perConnection = 16
+        limits.calls.perConnection = 32
+        limits.memory.total = 128 << 20
+        limits.messages.inboundBytes = 256 << 10
         // The server does not listen: the inspector endpoint passes it the connections that present the token.
         let server = TrebuchetServer(
             transport: .webSocket(port: 0), on: reactors, limits: limits, access: .open, store: nil,
-            showsErrorText: true, log: log)
+            showsErrorText: true, log: ConsoleLog(write: log))
         self.server = server
         server.expose(InspectorPage.self, as: Self.prefix + "*", idle: .seconds(5), discarding: true) {
             [weak server] name in

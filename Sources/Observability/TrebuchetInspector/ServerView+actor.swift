@@ -25,7 +25,7 @@ extension ServerView {
         _ query: ActorDetailQuery, _ recorder: InspectorRecorder
     ) async throws(TrebuchetError) -> InspectorJSON? {
         guard let record = actor(query.name) else { return nil }
-        guard record.type.isInspectable else {
+        guard isInspectable(record.type) else {
             // Its calls are recorded like those of all actors.
             await recorder.startRecording()
             return .object([

@@ -24,7 +24,7 @@ public final class OTLPExporter: ServerEventHandler {
     private let service: String
     private let instance: String?
     private let timeouts: Timeouts
-    private let log: @Sendable (String) -> Void
+    private let log: any ServerEventHandler
 
     /// Time limits of the exporter; tests use shorter ones.
     struct Timeouts {
@@ -63,18 +63,18 @@ public final class OTLPExporter: ServerEventHandler {
     ///   - service: the name of the program, `service.name`.
     ///   - instance: the name of this process among several, `service.instance.id`: the name of a node. Nil, the default, omits
     ///     it.
-    ///   - log: receives a line whenever spans are dropped; standard error by default. It must not block.
+    ///   - log: receives a line (`warning`) whenever spans are dropped: a `ConsoleLog` by default.
     /// - Throws: `TransportError` with the code `addressInvalid` for another kind of URL.
     public convenience init(
         url: String, service: String = "trebuchet", instance: String? = nil,
-        log: @escaping @Sendable (String) -> Void = ServerLog.standardError
+        log: any ServerEventHandler = ConsoleLog()
     ) throws(TransportError) {
         try self.init(url: url, service: service, instance: instance, timeouts: Timeouts(), log: log)
     }
 
     init(
         url: String, service: String = "trebuchet", instance: String? = nil, timeouts: Timeouts,
-        log: @escaping @Sendable (String) -> Void
+        log: any ServerEventHandler
     ) throws(TransportError) {
         let address = try HTTPEndpoint(url, allowsPlaintext: true)
         let root = url.hasSuffix("/") ? String(url.dropLast()) : url
@@ -85,8 +85,16 @@ public final class OTLPExporter: ServerEventHandler {
         self.log = log
     }
 
+    /// Numbers of spans since the exporter was created.
+    public struct SpanCounts: Sendable, Hashable {
+        /// The number of spans that the collector has accepted.
+        public let sent: Int
+        /// The number of spans that were dropped.
+        public let dropped: Int
+    }
+
     /// The numbers of spans that the collector accepted and that were dropped.
-    public var counts: (sent: Int, dropped: Int) { state.withLock { ($0.sent, $0.left) } }
+    public var counts: SpanCounts { state.withLock { SpanCounts(sent: $0.sent, dropped: $0.left) } }
 
     /// Receives an event from the server that the exporter was added to.
     public func handle(_ event: ServerEvent) {
@@ -218,6 +226,7 @@ public final class OTLPExporter: ServerEventHandler {
     private func logDroppedSpans(_ count: Int, _ reason: String) {
         guard count > 0 else { return }
         let spans = count == 1 ? "1 span was" : "\(count) spans were"
-        log("\(spans) not sent to \(address.withoutQuery): \(LogLine.of(reason))")
+        let line = "\(spans) not sent to \(address.withoutQuery): \(LogLine.of(reason))"
+        log.handle(.logMessage(.warning, line))
     }
 }

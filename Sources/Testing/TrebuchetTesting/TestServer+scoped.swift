@@ -27,7 +27,7 @@ public func withTestServer<Result>(
 ) async throws -> Result {
     let server = TrebuchetServer(
         transport: .webSocket(port: 0), on: clock?.serverReactors ?? .forServer(count: reactors), holding: clock,
-        limits: limits, access: access, store: store, showsErrorText: showsErrorText, log: ServerLog.standardError)
+        limits: limits, access: access, store: store, showsErrorText: showsErrorText, log: ConsoleLog())
     try await prepare(server)
     let address = try await server.start()
     let transport: TrebuchetTransport =

@@ -51,10 +51,10 @@ public final class TestServer: Sendable {
         make = { port in
             let own = store.map { RevocableStore($0) }
             let server = TrebuchetServer(
-                transport: TrebuchetTransport.webSocket(port: port),
+                transport: .webSocket(port: port),
                 on: clock?.serverReactors ?? .forServer(count: reactors),
                 holding: clock, limits: limits, access: access, store: own, showsErrorText: showsErrorText,
-                log: ServerLog.standardError)
+                log: ConsoleLog())
             return Running(server: server, store: own)
         }
         self.prepare = prepare

@@ -89,9 +89,9 @@ public final class TestTime: Sendable {
 extension TrebuchetServer {
     /// Creates a server with the time of a test.
     public convenience init(
-        transport: TrebuchetTransport, clock: TestTime, limits: ServerLimits = ServerLimits(),
+        transport: ServerTransport, clock: TestTime, limits: ServerLimits = ServerLimits(),
         access: AccessPolicy = .open, store: (any StateStore)? = nil, showsErrorText: Bool = false,
-        log: @escaping @Sendable (String) -> Void = ServerLog.standardError
+        log: (any ServerEventHandler)? = ConsoleLog()
     ) {
         self.init(
             transport: transport, on: clock.serverReactors, holding: clock, limits: limits, access: access,
@@ -102,7 +102,7 @@ extension TrebuchetServer {
 
 extension TrebuchetClient {
     /// Creates a client with the time of a test.
-    public convenience init(transport: TrebuchetTransport, options: Options = Options(), clock: TestTime) {
+    public convenience init(transport: some ClientTransport, options: Options = Options(), clock: TestTime) {
         self.init(transport: transport, options: options, on: clock.clientReactor, holding: clock)
     }
 }

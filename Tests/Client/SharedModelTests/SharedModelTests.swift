@@ -21,7 +21,7 @@ private struct ForeignTransport: ClientTransport {
     private func withAuction(_ body: (TrebuchetClient, Auction) async throws -> Void) async throws {
         let server = TrebuchetServer(transport: .webSocket(port: 0))
         await server.expose(Auction(actorSystem: server.actorSystem), as: "auction")
-        let client = TrebuchetClient(transport: ForeignTransport(server: server) as any ClientTransport)
+        let client = TrebuchetClient(transport: ForeignTransport(server: server))
         try await client.connect()
         try await body(client, try client.resolve(Auction.self, id: "auction"))
         await client.close()

@@ -70,13 +70,13 @@ private struct SocketTransport: ClientTransport {
     @Test("messages sent before the close arrive")
     func closing() async throws {
         try await withServer { address in
-            let first = TrebuchetClient(transport: SocketTransport(address: address) as any ClientTransport)
+            let first = TrebuchetClient(transport: SocketTransport(address: address))
             try await first.connect()
             let auction = try first.resolve(Auction.self, id: "auction")
             async let offered: Void = auction.offer("Chair", as: "chair")
             _ = try? await offered
             await first.close()
-            let second = TrebuchetClient(transport: SocketTransport(address: address) as any ClientTransport)
+            let second = TrebuchetClient(transport: SocketTransport(address: address))
             try await second.connect()
             let same = try second.resolve(Auction.self, id: "auction")
             var sales = await same.observeSale().makeAsyncIterator()
@@ -88,7 +88,7 @@ private struct SocketTransport: ClientTransport {
     @Test("a message over the server's limit fails alone, and is not sent again")
     func tooLarge() async throws {
         var limits = ServerLimits()
-        limits.messageSize = 4_096
+        limits.messages.inboundBytes = 4_096
         try await withAuction(limits: limits) { _, auction in
             let error = await #expect(throws: TrebuchetError.self) {
                 try await auction.offer(String(repeating: "x", count: 10_000), as: "chair")
@@ -131,7 +131,7 @@ private struct SocketTransport: ClientTransport {
         var options = TrebuchetClient.Options()
         options.reconnect = .never
         let nobody = TrebuchetClient(
-            transport: SocketTransport(address: "ws://127.0.0.1:1/") as any ClientTransport, options: options)
+            transport: SocketTransport(address: "ws://127.0.0.1:1/"), options: options)
         let refused = await #expect(throws: TransportError.self) { try await nobody.connect() }
         #expect(refused?.code == .refused)
         await nobody.close()
@@ -139,7 +139,7 @@ private struct SocketTransport: ClientTransport {
         let access = AccessPolicy(authenticate: AccessPolicy.apiKeys(["k3y": Principal(id: "ada")]))
         try await withServer(access: access) { address in
             let stranger = TrebuchetClient(
-                transport: SocketTransport(address: address) as any ClientTransport, options: options)
+                transport: SocketTransport(address: address), options: options)
             let error = await #expect(throws: TransportError.self) { try await stranger.connect() }
             #expect(error?.code == .handshake)
             #expect((error?.cause as? UnexpectedHTTPStatus)?.status == 401)
@@ -153,7 +153,7 @@ private struct SocketTransport: ClientTransport {
         options.reconnect = .never
         for address in ["", "nowhere", "ftp://example.com", "wss://", "wss://ada:secret@example.com", "wss://a.b/#c"] {
             let client = TrebuchetClient(
-                transport: URLSessionTransport(address) as any ClientTransport, options: options)
+                transport: URLSessionTransport(address), options: options)
             let error = await #expect(throws: TransportError.self) { try await client.connect() }
             #expect(error?.code == .addressInvalid, "\(address)")
             #expect(error?.message.contains("secret") == false)

@@ -52,7 +52,7 @@ import TrebuchetCluster
         var access = AccessPolicy()
         access.identifiesCallers = true
         var limits = ServerLimits()
-        limits.callsPerMethod = ["caller()": RateLimit(callsPerSecond: 0.02, burst: 1)]
+        limits.calls.rate.perMethod[RatedMethod("caller()", of: Tally.self)] = RateLimit(callsPerSecond: 0.02, burst: 1)
         // Clients may not call tallies.
         let rule: NodeRule = { _, _, target in target != "caller()" }
         try await withNodes(["a", "b"], access: access, limits: limits, rule: rule) { nodes in
@@ -111,9 +111,9 @@ import TrebuchetCluster
     @Test("limits of a client's connection do not apply to the server")
     func limits() async throws {
         var limits = ServerLimits()
-        limits.streamsPerConnection = 2
-        limits.callsPerConnection = 2
-        limits.activatedActorsPerConnection = 2
+        limits.streams.perConnection = 2
+        limits.calls.perConnection = 2
+        limits.activatedActors.perConnection = 2
         try await withNodes(["a", "b"], limits: limits) { nodes in
             let client = try await nodes[0].client()
             let clerk = try client.resolve(CrossNodeCaller.self, id: nodes[0].names("clerks")[0])

@@ -38,7 +38,7 @@ import TrebuchetCluster
     func continues() async throws {
         let engine = MemoryEngine()
         let lines = Journal()
-        let node = try Node("a", engine, afterDataLoss: .continue, log: { lines.record($0) }) { server in
+        let node = try Node("a", engine, afterDataLoss: .continue, log: ConsoleLog { lines.record($0) }) { server in
             let system = server.actorSystem
             server.expose(Tally.self, as: "tallies/*", placement: .cluster) { _ in Tally(actorSystem: system) }
         }
@@ -73,7 +73,7 @@ import TrebuchetCluster
         let engine = MemoryEngine()
         let faulty = FaultyEngine(engine)
         let lines = Journal()
-        let node = try Node("a", engine, through: faulty, log: { lines.record($0) }) { server in
+        let node = try Node("a", engine, through: faulty, log: ConsoleLog { lines.record($0) }) { server in
             let system = server.actorSystem
             server.expose(Tally.self, as: "tallies/*", placement: .cluster) { _ in Tally(actorSystem: system) }
         }
@@ -149,7 +149,7 @@ import TrebuchetCluster
         let engine = MemoryEngine(clock: clock)
         let faulty = FaultyEngine(engine)
         let lines = Journal()
-        let node = try Node("a", engine, through: faulty, clock: clock, log: { lines.record($0) }) { _ in }
+        let node = try Node("a", engine, through: faulty, clock: clock, log: ConsoleLog { lines.record($0) }) { _ in }
         try await node.start()
         await ownAll([node])
         #expect(await eventually { await problem(node.server) == nil })

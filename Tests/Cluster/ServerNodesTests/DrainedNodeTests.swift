@@ -29,7 +29,7 @@ import TrebuchetCluster
     @Test("a node without drain time logs that it does not wait until its slots are released")
     func atOnce() async throws {
         let lines = Journal()
-        let node = try Node("a", MemoryEngine(), log: { lines.record($0) }) { _ in }
+        let node = try Node("a", MemoryEngine(), log: ConsoleLog { lines.record($0) }) { _ in }
         try await node.start()
         await ownAll([node])
         await node.server.shutdown(drain: .zero)

@@ -16,7 +16,7 @@ import TrebuchetCluster
     @Test("calls and pending streams of a server are answered before their connection is closed")
     func alone() async throws {
         let store = ControllableStore()
-        let server = TrebuchetServer(transport: .webSocket(port: 0), reactors: 2, store: store, log: { _ in })
+        let server = TrebuchetServer(transport: .webSocket(port: 0), reactors: 2, store: store, log: nil)
         let system = server.actorSystem
         await server.expose(Tally(actorSystem: system), as: "own")
         server.expose(Tally.self, as: "mine/*") { _ in Tally(actorSystem: system) }

@@ -58,14 +58,14 @@ import TrebuchetCluster
     @Test("streams count for their connection, whichever node owns their actors, and continue when a node dies")
     func streams() async throws {
         var limits = ServerLimits()
-        limits.streamsPerConnection = 10
+        limits.streams.perConnection = 10
         try await withNodes(["a", "b", "c"], limits: limits) { nodes in
             let client = try await nodes[0].textClient()
             let names = nodes[0].names(2) + nodes[1].names(5) + nodes[2].names(5)
             func refusals(_ limit: String) -> Int { client.messages.count { $0.text.contains(limit) } }
             for (number, name) in names.enumerated() { client.observe("s\(number)", name) }
             #expect(
-                await eventually { client.versions.count == 10 && refusals("ServerLimits.streamsPerConnection") == 2 })
+                await eventually { client.versions.count == 10 && refusals("ServerLimits.streams.perConnection") == 2 })
             // The limit is reached, and each stream continues without a refusal.
             try await nodes[1].kill()
             #expect(await eventually { client.starts.count >= 15 })
@@ -78,7 +78,7 @@ import TrebuchetCluster
                 await eventually { client.starts.contains { $0.callID == "next" } },
                 "\(client.messages.suffix(20).map(\.text))")
             client.observe("beyond", names[11])
-            #expect(await eventually { refusals("ServerLimits.streamsPerConnection") == 3 })
+            #expect(await eventually { refusals("ServerLimits.streams.perConnection") == 3 })
             client.abort()
             #expect(await eventually { [0, 2].allSatisfy { nodes[$0].server.context.quotas.count(.streams) == 0 } })
         }
@@ -109,7 +109,7 @@ import TrebuchetCluster
     @Test("cancelled calls not yet sent to their node count for their caller, and other callers continue")
     func toOtherNode() async throws {
         var limits = ServerLimits()
-        limits.bufferedBytesPerConnection = 2 << 20
+        limits.memory.perConnection = 2 << 20
         let engine = MemoryEngine()
         let gate = FaultyEngine(engine)
         try await withNodes(["a", "b"], engine: engine, through: gate, limits: limits) { nodes in
@@ -131,7 +131,7 @@ import TrebuchetCluster
             // When the connection is closed for this, the client may fail to read the reason.
             #expect(
                 await eventually {
-                    peer.texts.contains { $0.contains("bufferedBytesPerConnection") || $0.hasPrefix("closed") }
+                    peer.texts.contains { $0.contains("memory.perConnection") || $0.hasPrefix("closed") }
                 })
             #expect((1 << 20...2 << 20).contains(exchange.waitingBytes))
             other.call(1, till, "length(_:)", #"["\#(text)"]"#)

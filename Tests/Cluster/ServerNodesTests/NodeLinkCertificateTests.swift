@@ -57,8 +57,12 @@ import TrebuchetCluster
         let (folder, other) = (try CertificateFolder(), try CertificateFolder())
         let logs = [LogLines(), LogLines()]
         let nodes = try [
-            Node("a", engine, isReached: true, certificates: folder.issue(to: "a"), log: { logs[0].append($0) }),
-            Node("b", engine, isReached: true, certificates: other.issue(to: "b"), log: { logs[1].append($0) }),
+            Node(
+                "a", engine, isReached: true, certificates: folder.issue(to: "a"),
+                log: ConsoleLog { logs[0].append($0) }),
+            Node(
+                "b", engine, isReached: true, certificates: other.issue(to: "b"), log: ConsoleLog { logs[1].append($0) }
+            ),
         ]
         try await Node.with(nodes) {
             let tally = try await nodes[0].client().resolve(Tally.self, id: nodes[1].names(1)[0])

@@ -44,7 +44,7 @@ import TrebuchetCluster
         let membership = try ClusterMembership(
             of: "a", at: engineRoute, settings: Node.settings, address: NodeAddress(host: "127.0.0.1", port: port))
         let server = TrebuchetServer(
-            transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2, cluster: membership, log: { _ in })
+            transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2, cluster: membership, log: nil)
         for _ in 0..<3 {
             let error = await #expect(throws: ClusterEngineError.self) { try await server.start() }
             #expect(error?.code == .unavailable)

@@ -16,7 +16,7 @@ extension Node {
         access: AccessPolicy = .open,
         limits: ServerLimits = ServerLimits(), settings: ClusterMemberSettings = Node.settings,
         clock: ManualEngineClock? = nil, isReached: Bool = false, certificates: NodeCertificateFiles? = nil,
-        rule: NodeRule? = nil, log: @escaping @Sendable (String) -> Void = { _ in }
+        rule: NodeRule? = nil, log: (any ServerEventHandler)? = nil
     ) throws {
         var access = access
         if let rule { access.authorize = { rule(name, $0, $2) } }

@@ -16,7 +16,7 @@ import TrebuchetCluster
         settings: ClusterMemberSettings = Node.settings, store: (any StateStore)? = nil, lines: Journal = Journal()
     ) async throws -> Node {
         let node = try Node(
-            name, engine, through: engineRoute, settings: settings, store: store, log: { lines.record($0) }
+            name, engine, through: engineRoute, settings: settings, store: store, log: ConsoleLog { lines.record($0) }
         ) { server in
             let system = server.actorSystem
             server.expose(Tally.self, as: "mine/*") { _ in Tally(actorSystem: system) }
@@ -121,7 +121,7 @@ import TrebuchetCluster
     func unloadable() async throws {
         let store = ControllableStore()
         store.set { $0.failsReads = true }
-        let server = TrebuchetServer(transport: .webSocket(port: 0), store: store, log: { _ in })
+        let server = TrebuchetServer(transport: .webSocket(port: 0), store: store, log: nil)
         await server.expose(Tally(actorSystem: server.actorSystem), as: "own")
         let client = try await TextClient(try await server.start())
         client.call(1, "own", "add(_:)", "[1]")

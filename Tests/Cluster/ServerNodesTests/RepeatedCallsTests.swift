@@ -12,7 +12,7 @@ import TrebuchetCluster
 @Suite(.timeLimit(.minutes(5))) struct RepeatedCallsTests {
     private static var shortMemory: ServerLimits {
         var limits = ServerLimits()
-        limits.recordedResponseTime = .milliseconds(100)
+        limits.idempotency.retention = .milliseconds(100)
         return limits
     }
 
@@ -67,7 +67,7 @@ import TrebuchetCluster
         let engineRoute = FaultyEngine(engine)
         var limits = ServerLimits()
         // The time for which the owner is looked up.
-        limits.callTimeout = .milliseconds(200)
+        limits.calls.timeout = .milliseconds(200)
         let nodes = [try Node("a", engine, through: engineRoute, limits: limits), try Node("b", engine)]
         try await Node.with(nodes) {
             let client = try await nodes[0].textClient()
@@ -226,7 +226,7 @@ import TrebuchetCluster
     @Test("repeats with forged session IDs count towards the quota of their caller and do not affect other callers")
     func madeUpShares() async throws {
         var limits = ServerLimits()
-        limits.recordedResponsesPerPrincipal = 5
+        limits.idempotency.perPrincipal = 5
         let isOther = Flag()
         let access = AccessPolicy(authenticate: { _ in Principal(id: isOther.isSet ? "bob" : "ada") })
         try await withNodes(["a"], access: access, limits: limits) { nodes in
@@ -237,7 +237,7 @@ import TrebuchetCluster
             for callID in 1...10 {
                 ada.repeat(callID, "tills/a", "pay(_:_:)", #"["shares",1]"#, of: "1.\(callID).1")
                 let answer = try #require(await ada.answer(callID))
-                #expect(answer.contains(#""result":1"#) || answer.contains("recordedResponsesPerPrincipal)"))
+                #expect(answer.contains(#""result":1"#) || answer.contains("idempotency.perPrincipal)"))
                 results += answer.contains("result") ? 1 : 0
             }
             #expect(results == 5 && carriedNameCount(at: nodes[0]) == 5)

@@ -282,7 +282,7 @@ import TrebuchetCluster
     @Test("shared streams count towards their clients' quotas")
     func limits() async throws {
         var limits = ServerLimits()
-        limits.streamsPerConnection = 3
+        limits.streams.perConnection = 3
         try await withNodes(["a", "b"], limits: limits) { nodes in
             let names = nodes[1].names("boards", 4)
             let client = try await nodes[0].textClient()

@@ -116,7 +116,7 @@ import TrebuchetCluster
         let engineRoute = FaultyEngine(engine)
         var limits = ServerLimits()
         // No stream may count twice.
-        limits.streamsPerConnection = 12
+        limits.streams.perConnection = 12
         let first = try Node("a", engine, through: engineRoute, limits: limits, clock: clock)
         let second = try Node("b", engine, clock: clock)
         try await first.start()
@@ -231,7 +231,7 @@ import TrebuchetCluster
         let engine = MemoryEngine()
         let engineRoute = FaultyEngine(engine)
         var limits = ServerLimits()
-        limits.callTimeout = .milliseconds(500)
+        limits.calls.timeout = .milliseconds(500)
         let node = try Node("a", engine, through: engineRoute, limits: limits)
         try await Node.with([node]) {
             let name = node.names(1)[0]
@@ -311,7 +311,7 @@ import TrebuchetCluster
         arguments: [["a", "b"], ["a", "b", "c"]])
     func rates(names: [String]) async throws {
         var limits = ServerLimits()
-        limits.callsPerConnectionRate = RateLimit(callsPerSecond: 1, burst: 20)
+        limits.calls.rate.perConnection = RateLimit(callsPerSecond: 1, burst: 20)
         try await withNodes(names, limits: limits) { nodes in
             let client = try await nodes[0].textClient()
             let others = try await nodes[0].textClient()

@@ -41,7 +41,7 @@ import TrebuchetTesting
             ("127.0.0.1", "too short"), ("127.0.0.1", ""),
         ] as [(String, String?)])
     func refused(host: String, token: String?) throws {
-        let server = TrebuchetServer(transport: .webSocket(port: 0), log: { _ in })
+        let server = TrebuchetServer(transport: .webSocket(port: 0), log: nil)
         let error = #expect(throws: TransportError.self) {
             try server.openAdmin(host: host, port: 0, token: token)
         }
@@ -50,7 +50,7 @@ import TrebuchetTesting
 
     @Test("there is one admin endpoint, local to this machine, and none after the end")
     func one() async throws {
-        let server = TrebuchetServer(transport: .webSocket(port: 0), log: { _ in })
+        let server = TrebuchetServer(transport: .webSocket(port: 0), log: nil)
         let address = try server.openAdmin(host: "localhost", port: 0)
         #expect(address.host == "127.0.0.1" || address.host == "::1")
         #expect(throws: TransportError.self) { try server.openAdmin(port: 0) }
@@ -64,7 +64,7 @@ import TrebuchetTesting
         let tls = TLSServerSettings(
             certificateChainFile: TestCertificate.path("server.pem"),
             privateKeyFile: TestCertificate.path("server.key"))
-        let server = TrebuchetServer(transport: .webSocket(port: 0), log: { _ in })
+        let server = TrebuchetServer(transport: .webSocket(port: 0), log: nil)
         let address = try server.openAdmin(host: "0.0.0.0", port: 0, tls: tls, token: Self.token)
         try await server.start()
         let local = try #require(SocketAddress(literal: "127.0.0.1", port: address.port))
@@ -113,7 +113,7 @@ import TrebuchetTesting
     @Test(
         "a server is ready from listening to the start of its shutdown, and serves clients until the delay has passed")
     func readiness() async throws {
-        let server = TrebuchetServer(transport: .webSocket(port: 0), log: { _ in })
+        let server = TrebuchetServer(transport: .webSocket(port: 0), log: nil)
         await server.expose(Shelf(actorSystem: server.actorSystem), as: "shelf")
         let address = try server.openAdmin(port: 0)
         #expect(try await get("/readyz", address) == "503")

@@ -137,7 +137,7 @@ import TrebuchetTesting
 
     @Test("a server has at most one inspector, none after its end, and a new token each time")
     func one() async throws {
-        let server = TrebuchetServer(transport: .webSocket(port: 0), log: { _ in })
+        let server = TrebuchetServer(transport: .webSocket(port: 0), log: nil)
         let inspector = try server.openInspector()
         #expect(inspector.address.host == "127.0.0.1")
         #expect(inspector.token.utf8.count == 52)
@@ -148,7 +148,7 @@ import TrebuchetTesting
         await server.shutdown()
         #expect(throws: (any Error).self) { try RawPeer(inspector.address) }
         #expect(throws: TransportError.self) { try server.openInspector() }
-        let other = TrebuchetServer(transport: .webSocket(port: 0), log: { _ in })
+        let other = TrebuchetServer(transport: .webSocket(port: 0), log: nil)
         #expect(try other.openInspector().token != inspector.token)
         await other.shutdown()
     }

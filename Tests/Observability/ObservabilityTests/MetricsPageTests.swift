@@ -19,7 +19,7 @@ import Testing
         for figure in Metric.allCases { counts.count(figure) }
         for work in TimedOperation.allCases { counts.count(work, duration: 1_000_000) }
         counts.count(row: 20, duration: 5)
-        counts.countRefusal(by: "callsPerConnection")
+        counts.countRefusal(by: "calls.perConnection")
         var list = MetricList()
         list.counts.merge(counts.sum)
         list.refusals = [401: 2]

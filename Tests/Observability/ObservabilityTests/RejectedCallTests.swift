@@ -80,7 +80,7 @@ import TrebuchetTesting
     func tooLarge(isLater: Bool) async throws {
         let listener = RecordingEventHandler([.calls, .spans])
         var limits = ServerLimits()
-        limits.clientMessageSize = 100_000
+        limits.messages.outboundBytes = 100_000
         try await withTestServer(limits: limits) { server in
             server.addEventHandler(listener)
             server.setTraceSamplingRatio(1)

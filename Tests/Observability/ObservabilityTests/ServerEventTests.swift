@@ -140,7 +140,7 @@ import TrebuchetTesting
     @Test("a server reports the start and the end of its shutdown, and then nothing more")
     func end() async throws {
         let listener = RecordingEventHandler(.server)
-        let server = TrebuchetServer(transport: .webSocket(port: 0), log: { _ in })
+        let server = TrebuchetServer(transport: .webSocket(port: 0), log: nil)
         server.addEventHandler(listener)
         try await server.start()
         await server.shutdown()
@@ -159,7 +159,7 @@ import TrebuchetTesting
     func limits() async throws {
         let listener = RecordingEventHandler(.limits)
         var limits = ServerLimits()
-        limits.callsPerMethod = ["put(_:)": RateLimit(callsPerSecond: 0.01, burst: 1)]
+        limits.calls.rate.perMethod[RatedMethod("put(_:)", of: Shelf.self)] = RateLimit(callsPerSecond: 0.01, burst: 1)
         try await withTestServer(limits: limits) { server in
             server.addEventHandler(listener)
             await server.expose(Shelf(actorSystem: server.actorSystem), as: "shelf")
@@ -173,13 +173,13 @@ import TrebuchetTesting
                 metrics = (try? await server.prometheusMetrics()) ?? ""
                 return !metrics.isEmpty
             }
-            #expect(metrics.contains("\ntrebuchet_refusals_total{limit=\"callsPerMethod\"} 2\n"))
+            #expect(metrics.contains("\ntrebuchet_refusals_total{limit=\"calls.rate.perMethod\"} 2\n"))
             #expect(metrics.contains("\ntrebuchet_errors_total{code=\"rateLimited\"} 2\n"))
         }
         let descriptions = listener.events.map { event -> String in
             if case .limitReached(let setting, let peer) = event { "\(setting) \(peer != nil)" } else { "\(event)" }
         }
-        #expect(descriptions == ["callsPerMethod true", "callsPerMethod true"])
+        #expect(descriptions == ["calls.rate.perMethod true", "calls.rate.perMethod true"])
     }
 }
 

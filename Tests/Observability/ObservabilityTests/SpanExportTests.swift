@@ -22,7 +22,8 @@ import TrebuchetTesting
             var timeouts = OTLPExporter.Timeouts()
             (timeouts.gathering, timeouts.afterFailure) = (.milliseconds(10), .milliseconds(20))
             change(&timeouts)
-            return try OTLPExporter(url: url, timeouts: timeouts) { line in self.texts.withLock { $0.append(line) } }
+            return try OTLPExporter(
+                url: url, timeouts: timeouts, log: ConsoleLog { line in self.texts.withLock { $0.append(line) } })
         }
 
         /// The number of spans that its lines count as lost.
@@ -37,7 +38,8 @@ import TrebuchetTesting
     func otlp() async throws {
         let collector = try Collector()
         defer { collector.stop() }
-        let exporter = try OTLPExporter(url: collector.url, service: "a \"service\"", instance: "n1", log: { _ in })
+        let exporter = try OTLPExporter(
+            url: collector.url, service: "a \"service\"", instance: "n1", log: ConsoleLog { _ in })
         try await withTraced(exporter) { client, _ async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
             try await TraceContext.with(TraceContext(TraceTests.traceparent)) {

@@ -50,8 +50,8 @@ private enum ActorsGuide {
 
     static func quotas(_ access: AccessPolicy) {
         var limits = ServerLimits()
-        limits.activatedActorsPerPrincipal = 5
-        limits.callsPerConnectionRate = RateLimit(callsPerSecond: 100, burst: 200)      // off until set
+        limits.activatedActors.perPrincipal = 5
+        limits.calls.rate.perConnection = RateLimit(callsPerSecond: 100, burst: 200)      // off until set
         let server = TrebuchetServer(transport: .webSocket(host: "0.0.0.0", port: 8080), limits: limits, access: access)
         _ = server.reactorStallCount
     }
@@ -214,7 +214,10 @@ private enum ObservabilityGuide {
 
     static func handle(_ server: TrebuchetServer) {
         server.addEventHandler(Refusals())
-        server.addEventHandler(ServerLog(level: .info, format: .json))
+    }
+
+    static func logged(_ transport: ServerTransport) -> TrebuchetServer {
+        TrebuchetServer(transport: transport, log: ServerLog(level: .info, format: .json))
     }
 
     static func trace(_ server: TrebuchetServer, _ request: HTTPRequestHead, _ list: Diary) async throws {

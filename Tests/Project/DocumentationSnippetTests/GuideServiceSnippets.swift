@@ -59,7 +59,7 @@ private enum ServicesGuide {
 @MainActor
 private func write() async throws {
     @Shared(Schema.todos) var todos: SyncedCollection<Todo>
-    @Shared(.trebuchetCollection(Schema.todos, where: [.equal("isDone", .bool(false))], order: [.ascending("title")], limit: 20))
+    @Shared(.trebuchetCollection(Schema.todos, where: [.field("isDone", equals: .bool(false))], order: [.ascending("title")], limit: 20))
     var open: SyncedCollection<Todo>
 
     _ = todos.items                                                     // with isLoading, isStale, isSyncing, error, lastSyncedAt

@@ -122,9 +122,10 @@ import Trebuchet
     @Test("the sixth call in a row is rejected with a retry time; a client that waits succeeds")
     func limits() async throws {
         var limits = rates()
-        #expect(limits.callsPerMethod["add(title:)"] == RateLimit(callsPerSecond: 2, burst: 5))
+        let method = RatedMethod("add(title:)", of: TodoKeeper.self)
+        #expect(limits.calls.rate.perMethod[method] == RateLimit(callsPerSecond: 2, burst: 5))
         // The same limit with a higher rate, so that the test waits only briefly.
-        limits.callsPerMethod["add(title:)"] = RateLimit(callsPerSecond: 20, burst: 5)
+        limits.calls.rate.perMethod[method] = RateLimit(callsPerSecond: 20, burst: 5)
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), limits: limits)
         await server.expose(TodoKeeper(actorSystem: server.actorSystem), as: "todos")
         let client = TrebuchetClient(

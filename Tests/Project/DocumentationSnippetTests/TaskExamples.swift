@@ -100,8 +100,9 @@ func secureClient(folder: String, port: Int) -> TrebuchetClient {
 
 func rates() -> ServerLimits {
     var limits = ServerLimits()
-    limits.callsPerConnectionRate = RateLimit(callsPerSecond: 50, burst: 100)
-    limits.callsPerMethod["add(title:)"] = RateLimit(callsPerSecond: 2, burst: 5)
+    limits.calls.rate.perConnection = RateLimit(callsPerSecond: 50, burst: 100)
+    limits.calls.rate.perMethod[RatedMethod("add(title:)", of: TodoKeeper.self)] = RateLimit(
+        callsPerSecond: 2, burst: 5)
     return limits
 }
 

@@ -14,7 +14,7 @@ import Testing
     func pages() throws {
         let names = try Names(Repository.current.get().files)
         #expect(names.functions.isSuperset(of: ["withTestServer", "setFaults"]))
-        #expect(names.settings.isSuperset(of: ["chunkBytes", "callsPerConnectionRate"]))
+        #expect(names.settings.isSuperset(of: ["chunkBytes", "connectionsPerHost"]))
         let guides = Repository.root.appending(path: "Docs/Guides")
         // The pages of the web client have names of JavaScript.
         let pages = try FileManager.default.contentsOfDirectory(atPath: guides.path)

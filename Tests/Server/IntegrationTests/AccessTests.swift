@@ -166,7 +166,8 @@ distributed actor CallerReportingActor {
             default: throw NoDatabase()
             }
         }
-        let server = TrebuchetServer(transport: .webSocket(port: 0), access: access) { journal.record($0) }
+        let server = TrebuchetServer(
+            transport: .webSocket(port: 0), access: access, log: ConsoleLog { journal.record($0) })
         let address = try await server.start()
         let expected = [
             ("who", 401, "sign in first"), ("banned", 403, "banned for a week"), ("busy", 503, "too many"),
@@ -249,9 +250,10 @@ distributed actor CallerReportingActor {
     @Test("calls over a rate fail with rateLimited and the wait, by connection, method and principal")
     func rates() async throws {
         var limits = ServerLimits()
-        limits.callsPerConnectionRate = RateLimit(callsPerSecond: 0.001, burst: 5)
-        limits.callsPerMethod["bump()"] = RateLimit(callsPerSecond: 0.001, burst: 2)
-        limits.callsPerPrincipalRate = RateLimit(callsPerSecond: 0.001, burst: 7)
+        limits.calls.rate.perConnection = RateLimit(callsPerSecond: 0.001, burst: 5)
+        limits.calls.rate.perMethod[RatedMethod("bump()", of: CallerReportingActor.self)] = RateLimit(
+            callsPerSecond: 0.001, burst: 2)
+        limits.calls.rate.perPrincipal = RateLimit(callsPerSecond: 0.001, burst: 7)
         try await withServer(AccessPolicy(authenticate: Self.keys), limits: limits) { address in
             func refused(_ call: () async throws -> Void) async -> String? {
                 do {

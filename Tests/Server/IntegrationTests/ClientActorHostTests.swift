@@ -80,7 +80,7 @@ import TrebuchetTesting
     @Test("a call waits for a disconnected client no longer than its deadline")
     func late() async throws {
         var limits = ServerLimits()
-        limits.clientCallTimeout = .milliseconds(100)
+        limits.clientCalls.timeout = .milliseconds(100)
         let scene = try await Scene(limits: limits)
         try await scene.link.refuseConnections {
             await scene.link.disconnectAll()
@@ -88,7 +88,7 @@ import TrebuchetTesting
             let outcome = try await scene.host.tell("a")
             #expect(outcome.first == "timeout")
             #expect(
-                outcome.last?.contains("ServerLimits.clientCallTimeout): the client is disconnected") == true,
+                outcome.last?.contains("ServerLimits.clientCalls.timeout): the client is disconnected") == true,
                 "\(outcome)")
         }
         #expect(scene.server.callsToClientsCount == 0)
@@ -110,7 +110,7 @@ import TrebuchetTesting
     @Test("a client that stays away too long is given up: its calls end as unavailable, and its quota is released")
     func grace() async throws {
         var limits = ServerLimits()
-        limits.clientReconnectTime = .milliseconds(100)
+        limits.clientActors.reconnectTime = .milliseconds(100)
         let scene = try await Scene(limits: limits)
         try await scene.link.refuseConnections {
             await scene.link.disconnectAll()
@@ -118,7 +118,7 @@ import TrebuchetTesting
             for _ in 0..<2 {
                 let outcome = try await scene.host.tell("a")
                 #expect(outcome.first == "unavailable")
-                #expect(outcome.last?.contains("ServerLimits.clientReconnectTime") == true, "\(outcome)")
+                #expect(outcome.last?.contains("ServerLimits.clientActors.reconnectTime") == true, "\(outcome)")
             }
             #expect(scene.server.clientActorCount == 0)
             #expect(scene.server.hostingClientCount == 0)
@@ -146,7 +146,7 @@ import TrebuchetTesting
     @Test("thousands of references of departed clients are released after the grace period")
     func thousands() async throws {
         var limits = ServerLimits()
-        limits.clientReconnectTime = .milliseconds(100)
+        limits.clientActors.reconnectTime = .milliseconds(100)
         try await withTestServer(limits: limits) { server in
             await server.expose(ClientReferenceHolder(actorSystem: server.actorSystem), as: "host")
         } body: { _, server in

@@ -120,7 +120,7 @@ import TrebuchetTesting
     func deactivation() async throws {
         let store = MemoryStore()
         var limits = ServerLimits()
-        limits.resumeTime = .zero
+        limits.streams.resumeRetention = .zero
         try await withTestServer(reactors: 1, limits: limits, store: store) { server in
             let system = server.actorSystem
             server.expose(EventProducerActor.self, as: "mills/*", idle: .seconds(300)) { _ in

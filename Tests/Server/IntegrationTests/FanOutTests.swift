@@ -109,7 +109,7 @@ import TrebuchetTesting
     func slowSubscriber() async throws {
         // The reader pauses for all calls, on a busy machine for longer than the default write timeout.
         var limits = ServerLimits()
-        limits.supersededVersionTimeout = .seconds(600)
+        limits.streams.supersededVersionTimeout = .seconds(600)
         try await withTestServer(reactors: 1, limits: limits) { server in
             let board = SizedStateActor(actorSystem: server.actorSystem)
             try await board.fill(items: 0, padding: 1 << 20)

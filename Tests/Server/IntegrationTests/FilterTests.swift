@@ -224,9 +224,9 @@ private distributed actor Gauge {
     @Test("the number of different filters of one state is bounded")
     func tooMany() async throws {
         var limits = ServerLimits()
-        limits.streamsPerConnection = 2_000
-        limits.filtersPerConnection = 2_000
-        limits.filtersPerState = 1_600
+        limits.streams.perConnection = 2_000
+        limits.filters.perConnection = 2_000
+        limits.filters.perState = 1_600
         try await withTestServer(link: .local, limits: limits) { server in
             await server.expose(Arena(actorSystem: server.actorSystem), as: "arena")
         } body: { client, _ in
@@ -243,7 +243,7 @@ private distributed actor Gauge {
                         TrebuchetError(
                             .rateLimited,
                             "quota exceeded: this connection has 100 of the 1600 filters of this state "
-                                + "(ServerLimits.filtersPerState)")))
+                                + "(ServerLimits.filters.perState)")))
             // An existing filter is still available.
             var last = await arena.observeState(filter: .path("/players/99/score"), as: Int?.self).makeAsyncIterator()
             #expect(await last.next() == .some(nil))

@@ -21,9 +21,9 @@ import TrebuchetTesting
 
     private static func answer(_ peer: RawPeer, limits: ServerLimits, ping: Int?) -> String {
         #"{"type":"hello","payload":{"protocolVersion":3,"session":"\#(peer.session)","limits":{"callsPerConnection":"#
-            + #"\#(limits.callsPerConnection),"callBytesPerConnection":\#(limits.callBytesPerConnection),"#
-            + #""streamsPerConnection":\#(limits.streamsPerConnection),"messageSize":\#(limits.messageSize),"#
-            + #""clientActorsPerClient":\#(limits.clientActorsPerClient),"clientAnswerSize":\#(limits.clientResponseSize)}"#
+            + #"\#(limits.calls.perConnection),"callBytesPerConnection":\#(limits.calls.bytesPerConnection),"#
+            + #""streamsPerConnection":\#(limits.streams.perConnection),"messageSize":\#(limits.messages.inboundBytes),"#
+            + #""clientActorsPerClient":\#(limits.clientActors.perClient),"clientAnswerSize":\#(limits.clientCalls.responseBytes)}"#
             + (ping.map { #","pingIntervalMilliseconds":\#($0)"# } ?? "") + "}}"
     }
 
@@ -35,11 +35,11 @@ import TrebuchetTesting
             #expect(await peer.nextText() == Self.answer(peer, limits: ServerLimits(), ping: 20_000))
         }
         var limits = ServerLimits()
-        limits.callsPerConnection = 7
-        limits.callBytesPerConnection = 70_000
-        limits.streamsPerConnection = 17
-        limits.messageSize = 2_000
-        limits.pingInterval = nil
+        limits.calls.perConnection = 7
+        limits.calls.bytesPerConnection = 70_000
+        limits.streams.perConnection = 17
+        limits.messages.inboundBytes = 2_000
+        limits.connections.pingInterval = nil
         try await withPeer(limits: limits) { [limits] peer in
             // Unknown members are ignored, and hello may be repeated.
             for question in [
@@ -75,7 +75,7 @@ import TrebuchetTesting
     @Test("a repeated hello counts like a call where calls have a rate")
     func rate() async throws {
         var limits = ServerLimits()
-        limits.callsPerConnectionRate = RateLimit(callsPerSecond: 0.001, burst: 2)
+        limits.calls.rate.perConnection = RateLimit(callsPerSecond: 0.001, burst: 2)
         try await withPeer(limits: limits) { peer in
             for _ in 0..<3 {
                 peer.send(Self.question)

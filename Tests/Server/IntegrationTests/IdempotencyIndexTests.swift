@@ -133,7 +133,7 @@ import TrebuchetTesting
         }
         #expect(try await store.list("calls").count == 1)
         var limits = ServerLimits()
-        limits.recordedResponseTime = .milliseconds(20)
+        limits.idempotency.retention = .milliseconds(20)
         try await withServer(store, limits: limits) { (peer, _) async throws in
             peer.call("1", "purse", "add(_:)", "[1]")
             _ = try await answer(peer)

@@ -318,7 +318,7 @@ import TrebuchetTesting
     func rates() async throws {
         let journal = Journal()
         var limits = ServerLimits()
-        limits.callsPerConnectionRate = RateLimit(callsPerSecond: 0.001, burst: 3)
+        limits.calls.rate.perConnection = RateLimit(callsPerSecond: 0.001, burst: 3)
         let scene = try await Scene(
             [RecordingInterceptor(name: "a", journal: journal)], journal: journal, limits: limits)
         for _ in 0..<3 { _ = try await scene.one.add(1) }

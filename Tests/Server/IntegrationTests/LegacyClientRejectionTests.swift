@@ -70,14 +70,14 @@ import TrebuchetTesting
     @Test("one stream too many and an unauthorized stream are rejected")
     func limits() async throws {
         var limits = ServerLimits()
-        limits.streamsPerConnection = 2
+        limits.streams.perConnection = 2
         let access = AccessPolicy(authorize: { _, actor, _ in actor != "secret" })
         try await withServer(limits: limits, access: access) { server in
             await server.expose(Counter(actorSystem: server.actorSystem), as: "secret")
         } _: { client, _ in
             for _ in 0..<2 { #expect(try await client.observe("counter", "observeState").kind == "streamStart") }
             let message = try await refusal(client, OldClient.invocation("counter", "observeState"))
-            #expect(message.contains("streamsPerConnection"), "\(message)")
+            #expect(message.contains("streams.perConnection"), "\(message)")
             let secret = try await refusal(client, OldClient.invocation("secret", "observeState"))
             #expect(secret.contains("not allowed"), "\(secret)")
         }
@@ -101,9 +101,9 @@ import TrebuchetTesting
     @Test("a stream of an actor that is not activated in time, or at all, is rejected")
     func onDemand() async throws {
         var limits = ServerLimits()
-        limits.callsPerConnection = 1
+        limits.calls.perConnection = 1
         // The peer does not use the test's clock, and could answer too late.
-        limits.pingInterval = nil
+        limits.connections.pingInterval = nil
         try await withServer(limits: limits) { server in
             let system = server.actorSystem
             server.expose(Counter.self, as: "none/*") { _ in throw TrebuchetError(.unavailable, "closed today") }
@@ -119,8 +119,8 @@ import TrebuchetTesting
             let slow = OldClient.invocation("never/1", "observeState")
             client.peer.send(slow)
             let full = try await refusal(client, OldClient.invocation("never/2", "observeState"))
-            #expect(full.contains("callsPerConnection"), "\(full)")
-            await clock.advance(by: ServerLimits().callTimeout)
+            #expect(full.contains("calls.perConnection"), "\(full)")
+            await clock.advance(by: ServerLimits().calls.timeout)
             let callID = try OldMessage(slow).callID
             let start = try await client.next { $0.callID == callID }
             #expect(start.kind == "streamStart")

@@ -73,8 +73,8 @@ private distributed actor Meter {
     @Test("first and late subscribers get the first value, and legacy streams do not count as filters")
     func late() async throws {
         var limits = ServerLimits()
-        limits.filtersPerConnection = 1
-        limits.filtersPerState = 1
+        limits.filters.perConnection = 1
+        limits.filters.perState = 1
         try await withDiary(limits: limits) { client, server in
             for _ in 0..<3 { try await client.firstValue(of: client.observe("diary", "observeState")) }
             let filtered = try await client.observe(

@@ -63,7 +63,7 @@ import TrebuchetTesting
                 _ = try await isIdempotent ? scene.hoard.takeOnce(Self.large) : scene.hoard.take(Self.large)
             }
             #expect(error?.code == .invalidArguments)
-            for part in ["take", "2097", "1048576", "ServerLimits.messageSize", "Options.serverMessageSize"] {
+            for part in ["take", "2097", "1048576", "ServerLimits.messages.inboundBytes", "Options.serverMessageSize"] {
                 #expect(error?.message.contains(part) == true, "\(error?.message ?? "")")
             }
         }
@@ -78,7 +78,7 @@ import TrebuchetTesting
         arguments: [true, false])
     func refusedCall(isIdempotent: Bool) async throws {
         var limits = ServerLimits()
-        limits.messageSize = 64 << 10
+        limits.messages.inboundBytes = 64 << 10
         let scene = try await Scene(limits: limits, connects: false) { $0.reconnect.retriesFirstConnection = true }
         // Calls sent before the server's limits are known wait for the connection.
         let (connecting, bystander, large) = try await scene.link.refuseConnections {
@@ -100,7 +100,7 @@ import TrebuchetTesting
         let error = await #expect(throws: TrebuchetError.self) { _ = try await large.value }
         #expect(error?.code == .invalidArguments)
         #expect(error?.message.contains("closed the connection") == true, "\(error?.message ?? "")")
-        #expect(error?.message.contains("ServerLimits.messageSize") == true, "\(error?.message ?? "")")
+        #expect(error?.message.contains("ServerLimits.messages.inboundBytes") == true, "\(error?.message ?? "")")
         await scene.journal.wait(for: "bystander began")
         try await scene.expectUnharmed(bystander, connections: 2)
         #expect(!scene.journal.entries.contains("take"))
@@ -110,7 +110,7 @@ import TrebuchetTesting
     @Test("the advertised message size applies to calls and streams, and the connection stays open")
     func advertisedSize() async throws {
         var limits = ServerLimits()
-        limits.messageSize = 64 << 10
+        limits.messages.inboundBytes = 64 << 10
         let scene = try await Scene(limits: limits)
         // Its response follows the server's hello.
         #expect(try await scene.hoard.take("x") == 1)
@@ -138,7 +138,7 @@ import TrebuchetTesting
     @Test("a call over the client's own limit names that limit, whatever the server accepts", arguments: [1, 4])
     func ownLimit(serverMiB: Int) async throws {
         var limits = ServerLimits()
-        limits.messageSize = serverMiB << 20
+        limits.messages.inboundBytes = serverMiB << 20
         let scene = try await Scene(limits: limits) { $0.serverMessageSize = 1 << 16 }
         #expect(try await scene.hoard.take("x") == 1)
         for count in [65_450, 100_000] {
@@ -178,7 +178,7 @@ import TrebuchetTesting
     /// A scene with a small limit at either end; the smaller one applies.
     private func smallScene(byServer: Bool) async throws -> Scene {
         var limits = ServerLimits()
-        if byServer { limits.clientMessageSize = 64 << 10 }
+        if byServer { limits.messages.outboundBytes = 64 << 10 }
         return try await Scene(limits: limits) { if !byServer { $0.messageSize = 64 << 10 } }
     }
 
@@ -195,7 +195,9 @@ import TrebuchetTesting
                 }
             }
             #expect(error?.code == .internal)
-            for part in ["100", "65536", "Options.messageSize"] + (byServer ? ["ServerLimits.clientMessageSize"] : []) {
+            for part in ["100", "65536", "Options.messageSize"]
+                + (byServer ? ["ServerLimits.messages.outboundBytes"] : [])
+            {
                 #expect(error?.message.contains(part) == true, "\(target): \(error?.message ?? "")")
             }
         }
@@ -307,7 +309,7 @@ import TrebuchetTesting
         let error = await #expect(throws: TrebuchetError.self) { _ = try await parcels.next() }
         for case .failed(let error)? in [pages.outcome, error.map { .failed($0) }] {
             #expect(error.code == .internal)
-            #expect(error.message.contains("ServerLimits.clientMessageSize"), "\(error.message)")
+            #expect(error.message.contains("ServerLimits.messages.outboundBytes"), "\(error.message)")
         }
         try await scene.expectUnharmed(bystander)
         await scene.end()

@@ -89,7 +89,7 @@ private distributed actor PoolTicker {
     @Test("a subscription and a call sent together deliver the call's event, also without resume retention")
     func orderAtStart() async throws {
         var limits = ServerLimits()
-        limits.resumeTime = .zero
+        limits.streams.resumeRetention = .zero
         try await withTicker(.webSocket, limits: limits) { _, _, server in
             // From both reactors.
             for number in 1...8 {

@@ -334,7 +334,7 @@ import WebSockets
     @Test("responses are recorded for their time, then removed, and a later repeat does not run")
     func time() async throws {
         var limits = ServerLimits()
-        limits.recordedResponseTime = .milliseconds(30)
+        limits.idempotency.retention = .milliseconds(30)
         let scene = try await Scene(limits: limits)
         let first = try await RawPeer.connect(scene.address)
         first.call("1", "board", "addOnce()")
@@ -367,8 +367,8 @@ import WebSockets
     @Test("when the idempotency cache is full, further calls are rejected and none is removed")
     func limits() async throws {
         var limits = ServerLimits()
-        limits.recordedResponses = 3
-        limits.recordedResponsesPerConnection = 2
+        limits.idempotency.total = 3
+        limits.idempotency.perConnection = 2
         let scene = try await Scene(limits: limits)
         let first = try await RawPeer.connect(scene.address)
         let second = try await RawPeer.connect(scene.address)

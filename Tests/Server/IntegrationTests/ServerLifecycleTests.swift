@@ -113,7 +113,7 @@ extension TrebuchetServer: Service {}
         await #expect(processExitsWith: .success) {
             let lines = Journal()
             let server = TrebuchetServer(
-                transport: .webSocket(host: "127.0.0.1", port: 0), log: { lines.record($0) })
+                transport: .webSocket(host: "127.0.0.1", port: 0), log: ConsoleLog { lines.record($0) })
             let running = Task { try await server.run() }
             #expect(await eventually { server.address != nil && !SignalState.isDefault(SIGHUP) })
             kill(getpid(), SIGHUP)

@@ -56,8 +56,8 @@ private distributed actor JournalingActor {
     func deadlines(whose: String) async throws {
         var (limits, options) = (ServerLimits(), TrebuchetClient.Options())
         options.callTimeout = whose == "client" ? .seconds(3_600) : nil
-        limits.callTimeout = whose == "server" ? .seconds(3_600) : .seconds(36_000)
-        limits.maximumCallTimeout = .seconds(36_000)
+        limits.calls.timeout = whose == "server" ? .seconds(3_600) : .seconds(36_000)
+        limits.calls.maximumTimeout = .seconds(36_000)
         try await withJournalingActor(limits: limits, options: options) { (oracle, _, _) async throws -> Void in
             let call = Task {
                 if whose == "task" {
@@ -112,7 +112,7 @@ private distributed actor JournalingActor {
     func backoff() async throws {
         // A busy machine may not answer a ping within the moment that an hour takes here.
         var limits = ServerLimits()
-        limits.pingInterval = nil
+        limits.connections.pingInterval = nil
         try await withTestServer(limits: limits, clock: clock) { [journal] server in
             await server.expose(JournalingActor(journal: journal, actorSystem: server.actorSystem), as: "oracle")
         } body: { test in
@@ -135,7 +135,7 @@ private distributed actor JournalingActor {
     @Test("a connection attempt has real time, however far the clock advances")
     func attempt() async throws {
         var (limits, options) = (ServerLimits(), TrebuchetClient.Options())
-        (limits.pingInterval, options.pingInterval) = (nil, nil)
+        (limits.connections.pingInterval, options.pingInterval) = (nil, nil)
         try await withTestServer(limits: limits, clock: clock) { [journal] server in
             await server.expose(JournalingActor(journal: journal, actorSystem: server.actorSystem), as: "oracle")
         } body: { [options] test in
@@ -174,7 +174,7 @@ private distributed actor JournalingActor {
     @Test("a rate admits calls again when its time is over, not before")
     func rates() async throws {
         var limits = ServerLimits()
-        limits.callsPerConnectionRate = RateLimit(callsPerSecond: 1.0 / 3_600, burst: 1)
+        limits.calls.rate.perConnection = RateLimit(callsPerSecond: 1.0 / 3_600, burst: 1)
         try await withJournalingActor(limits: limits) { (oracle, _, _) async throws -> Void in
             _ = try await oracle.answer()
             let refused = await #expect(throws: TrebuchetError.self) { _ = try await oracle.answer() }
@@ -189,8 +189,8 @@ private distributed actor JournalingActor {
     @Test("the response of an @Idempotent call is recorded for its time, not longer")
     func answers() async throws {
         var limits = ServerLimits()
-        limits.recordedResponseTime = .seconds(3_600)
-        limits.pingInterval = nil
+        limits.idempotency.retention = .seconds(3_600)
+        limits.connections.pingInterval = nil
         try await withJournalingActor(limits: limits) { (_, _, server) async throws -> Void in
             let address = try #require(server.address)
             let first = try await RawPeer.connect(address)
@@ -213,9 +213,9 @@ private distributed actor JournalingActor {
     @Test("a call to an actor of a client uses the test clock")
     func clientCalls() async throws {
         var limits = ServerLimits()
-        limits.clientCallTimeout = .seconds(3_600)
-        limits.maximumCallTimeout = .seconds(36_000)
-        limits.callTimeout = .seconds(36_000)
+        limits.clientCalls.timeout = .seconds(3_600)
+        limits.calls.maximumTimeout = .seconds(36_000)
+        limits.calls.timeout = .seconds(36_000)
         var options = TrebuchetClient.Options()
         options.callTimeout = nil
         try await withTestServer(limits: limits, options: options, clock: clock) { server in

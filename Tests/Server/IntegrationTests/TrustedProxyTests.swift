@@ -82,14 +82,14 @@ import WebSockets
     @Test("connections are limited for each address behind the proxy, and a closed one makes room")
     func connections() async throws {
         var limits = ServerLimits()
-        limits.connectionsPerHost = 2
+        limits.connections.perHost = 2
         try await withServer(trusting: ["127.0.0.1"], limits: limits) { address, _ in
             let ada: HTTPHeaders = ["X-Forwarded-For": "203.0.113.7"]
             let first = try await RawPeer.connect(address, headers: ada)
             let second = try await RawPeer.connect(address, headers: ada)
             let reason = await refusal(address, "203.0.113.7")
             #expect(reason?.contains("responded with 429 instead of 101") == true, "\(reason ?? "admitted")")
-            #expect(reason?.contains("connectionsPerHost") == true)
+            #expect(reason?.contains("connections.perHost") == true)
             #expect(await refusal(address, "203.0.113.8") == nil)
             first.abort()
             // The server notices the end a little later.
@@ -101,7 +101,7 @@ import WebSockets
     @Test("the quota of a host applies to the client, not to the proxy")
     func shares() async throws {
         var limits = ServerLimits()
-        limits.streamsPerHost = 1
+        limits.streams.perHost = 1
         try await withServer(trusting: ["127.0.0.1"], limits: limits) { address, _ in
             func outcome(_ host: String) async throws -> (RawPeer, String) {
                 let peer = try await RawPeer.connect(address, headers: ["X-Forwarded-For": host])
@@ -112,7 +112,7 @@ import WebSockets
             let (second, refused) = try await outcome("203.0.113.7")
             let (third, other) = try await outcome("203.0.113.8")
             #expect(begun.contains("streamStart"))
-            #expect(refused.contains("rateLimited") && refused.contains("streamsPerHost"), "\(refused)")
+            #expect(refused.contains("rateLimited") && refused.contains("streams.perHost"), "\(refused)")
             #expect(other.contains("streamStart"))
             for peer in [first, second, third] { peer.abort() }
         }

@@ -147,7 +147,8 @@ distributed actor OldGame {
         let log = Journal()
         let store = MemoryStore()
         func server() -> TrebuchetServer {
-            TrebuchetServer(transport: .webSocket(port: 0), reactors: 1, store: store) { log.record($0) }
+            TrebuchetServer(
+                transport: .webSocket(port: 0), reactors: 1, store: store, log: ConsoleLog { log.record($0) })
         }
         let first = server()
         let new = NewGame(actorSystem: first.actorSystem)

@@ -90,7 +90,7 @@ final class FanOutRig: @unchecked Sendable {
     private let system: TrebuchetActorSystem
 
     init(_ reactor: Reactor) {
-        let parts = ServerContext(reactors: 1, limits: ServerLimits(), log: { _ in })
+        let parts = ServerContext(reactors: 1, limits: ServerLimits(), log: nil)
         system = TrebuchetActorSystem(loops: [reactor], locals: parts.locals)
         shard = system.shards[0]
         server = ServerShard(states: shard, on: reactor, index: 0, context: parts, system: system)

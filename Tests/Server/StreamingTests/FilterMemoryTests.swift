@@ -40,7 +40,7 @@ import TrebuchetWire
             let rig = FanOutRig(reactor)
             let state = rig.observed()
             var limits = ServerLimits()
-            limits.filtersPerState = 64
+            limits.filters.perState = 64
             var number = 0
             func bring(_ connection: UInt64, _ principal: String?) -> Result<FilteredSource, any Error> {
                 number += 1

@@ -224,7 +224,7 @@ import TrebuchetTesting
     @Test("streams over the limit of a connection are refused; the others continue", arguments: TestLink.allCases)
     func limit(link: TestLink) async throws {
         var limits = ServerLimits()
-        limits.streamsPerConnection = 2
+        limits.streams.perConnection = 2
         try await withList(link, limits: limits) { list, _, _ in
             let streams = [await list.observeState(), await list.observeState()]
             for stream in streams { #expect(await stream.first { _ in true } != nil) }

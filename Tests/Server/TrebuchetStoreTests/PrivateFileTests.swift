@@ -36,7 +36,7 @@ import TrebuchetNodes
         let folder = try TemporaryFolder()
         let store = try SQLiteStore(path: folder.file())
         try await store.put([1], StateKey("n", "a"))
-        let server = TrebuchetServer(transport: .webSocket(port: 0), store: store, log: { _ in })
+        let server = TrebuchetServer(transport: .webSocket(port: 0), store: store, log: nil)
         func problem() async -> String? { await server.readiness().first { $0.name == "store" }?.failureReason }
         // On a busy machine a single answer may take more than the 2 seconds of a check.
         #expect(await eventually { await problem() == nil })
@@ -58,7 +58,7 @@ import TrebuchetNodes
         let folder = try TemporaryFolder()
         let store = try SQLiteStore(path: folder.file())
         let membership = try ClusterMembership(of: "a", at: SQLiteEngine(store))
-        let server = TrebuchetServer(transport: .webSocket(port: 0), cluster: membership, log: { _ in })
+        let server = TrebuchetServer(transport: .webSocket(port: 0), cluster: membership, log: nil)
         func problem() async -> String? { await server.readiness().first { $0.name == "cluster" }?.failureReason }
         try await server.start()
         #expect(await eventually { await problem() == nil })

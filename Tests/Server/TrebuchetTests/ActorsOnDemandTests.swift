@@ -113,7 +113,7 @@ import TrebuchetTesting
     @Test("activations beyond the limit are rejected; existing actors continue to work")
     func limit() async throws {
         var limits = ServerLimits()
-        limits.activatedActors = 2
+        limits.activatedActors.total = 2
         let handler = DirectoryReader()
         try await withTestServer(limits: limits) { server in
             handler.server = server

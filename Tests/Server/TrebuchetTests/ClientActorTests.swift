@@ -103,14 +103,14 @@ import TrebuchetTesting
     @Test("a call that exceeds its time limit ends, and is cancelled in the client", arguments: TestLink.allCases)
     func late(link: TestLink) async throws {
         var limits = ServerLimits()
-        limits.clientCallTimeout = .milliseconds(100)
+        limits.clientCalls.timeout = .milliseconds(100)
         try await withHost(link, limits: limits) { host, client, server in
             let journal = Journal()
             let clientActor = InProcessClientActor("Ada", journal: journal, actorSystem: client.actorSystem)
             _ = try await host.enter(clientActor)
             let outcome = try await host.outcome(of: "wait")
             #expect(outcome.first == "timeout")
-            #expect(outcome.last?.contains("ServerLimits.clientCallTimeout") == true, "\(outcome)")
+            #expect(outcome.last?.contains("ServerLimits.clientCalls.timeout") == true, "\(outcome)")
             await journal.wait(for: "cancelled")
             #expect(server.callsToClientsCount == 0)
             #expect(try await host.outcome(of: "wait", milliseconds: 50).first == "timeout", "its own deadline")

@@ -73,8 +73,8 @@ import WebSockets
             #expect(line.bytes == 4_196)
             #expect(line.hasRoom(for: calls[0], startingStreams: 0))
             #expect(!line.hasRoom(for: calls[1], startingStreams: 0))
-            #expect(line.reason(for: calls[1]).contains("callBytesPerConnection = 8392"))
-            #expect(line.reason(for: calls[0]).contains("callsPerConnection = 10"))
+            #expect(line.reason(for: calls[1]).contains("calls.bytesPerConnection = 8392"))
+            #expect(line.reason(for: calls[0]).contains("calls.perConnection = 10"))
             #expect(line.reason(for: calls[0]).contains("is reached by 1 call with 4196 bytes in flight"))
             line.removeAll()
             #expect(line.underWay == 0 && line.bytes == 0 && line.terms.callsPerConnection == 10)
@@ -163,14 +163,14 @@ import WebSockets
             ),
             (
                 100, 50, 60,
-                "raise its TrebuchetClient.Options.serverMessageSize, and ServerLimits.messageSize at the server (60)"
+                "raise its TrebuchetClient.Options.serverMessageSize, and ServerLimits.messages.inboundBytes at the server (60)"
             ),
             (100, 50, 100, "this client's limit is 50: raise its TrebuchetClient.Options.serverMessageSize"),
             (
                 100, 50, 50,
-                "the server's limit is 50: raise its ServerLimits.messageSize, and TrebuchetClient.Options.serverMessageSize"
+                "the server's limit is 50: raise its ServerLimits.messages.inboundBytes, and TrebuchetClient.Options.serverMessageSize"
             ),
-            (100, 100, 60, "the server's limit is 60: raise its ServerLimits.messageSize"),
+            (100, 100, 60, "the server's limit is 60: raise its ServerLimits.messages.inboundBytes"),
         ] as [(Int, Int, Int?, String)])
     func tooLarge(count: Int, own: Int, advertised: Int?, text: String) {
         let error = MessageSizeErrors.tooLarge("a call of n()", count, own: own, advertised: advertised)

@@ -138,7 +138,7 @@ import TrebuchetTesting
     func deadline() async throws {
         let store = GatedStore()
         let clock = TestTime()
-        try await withDiary({ $0.callTimeout = .seconds(20) }, store: store, clock: clock) {
+        try await withDiary({ $0.calls.timeout = .seconds(20) }, store: store, clock: clock) {
             (diary, _, server) async throws in
             store.close()
             for page in ["a", "b"] {
@@ -157,7 +157,7 @@ import TrebuchetTesting
     func deadlineAway() async throws {
         let store = GatedStore()
         let clock = TestTime()
-        try await withDiary({ $0.callTimeout = .seconds(20) }, store: store, clock: clock) {
+        try await withDiary({ $0.calls.timeout = .seconds(20) }, store: store, clock: clock) {
             (diary, _, server) async throws in
             store.failWrites(StateStoreError(.unavailable, "the engine is away"))
             for page in ["a", "b"] {
@@ -193,7 +193,7 @@ import TrebuchetTesting
     @Test("calls that wait for the store count against limits, and release their quota")
     func limits() async throws {
         let store = GatedStore()
-        try await withDiary({ $0.callsPerConnection = 2 }, store: store) { (_, _, server) async throws in
+        try await withDiary({ $0.calls.perConnection = 2 }, store: store) { (_, _, server) async throws in
             store.close()
             let link = ServerConnectionTests.Link()
             let shard = server.shards[0]
@@ -208,7 +208,7 @@ import TrebuchetTesting
                 return connection
             }
             #expect(await shard.reactor.perform { link.texts.count } == 1)
-            #expect(await shard.reactor.perform { link.texts[0].contains("ServerLimits.callsPerConnection") })
+            #expect(await shard.reactor.perform { link.texts[0].contains("ServerLimits.calls.perConnection") })
             #expect(await server.counters().callsUnderWay == 2)
             store.open()
             #expect(await eventually { await shard.reactor.perform { link.texts.count } == 3 })

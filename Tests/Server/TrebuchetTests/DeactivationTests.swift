@@ -40,9 +40,8 @@ private distributed actor Player {
     private let clock = TestTime()
 
     private func server() async -> TrebuchetServer {
-        let server = TrebuchetServer(transport: .webSocket(port: 0), clock: clock, store: store) { [log] in
-            log.record($0)
-        }
+        let server = TrebuchetServer(
+            transport: .webSocket(port: 0), clock: clock, store: store, log: ConsoleLog { [log] in log.record($0) })
         let (system, journal) = (server.actorSystem, journal)
         server.expose(Player.self, as: "players/*") { Player(name: $0, journal: journal, actorSystem: system) }
         server.expose(Player.self, as: "idle/*", idle: .seconds(300)) {

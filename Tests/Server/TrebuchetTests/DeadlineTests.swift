@@ -35,7 +35,7 @@ import TrebuchetTesting
     @Test("the server ends a call whose client sets no deadline", arguments: TestLink.allCases)
     func serverLimit(link: TestLink) async throws {
         var limits = ServerLimits()
-        limits.callTimeout = .seconds(300)
+        limits.calls.timeout = .seconds(300)
         var options = TrebuchetClient.Options()
         options.callTimeout = nil
         let clock = TestTime()

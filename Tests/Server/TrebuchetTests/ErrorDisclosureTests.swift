@@ -27,7 +27,7 @@ import Trebuchet
         let journal = Journal()
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2, showsErrorText: showsErrorText,
-            log: { journal.record($0) })
+            log: ConsoleLog { journal.record($0) })
         await server.expose(Leaker(actorSystem: server.actorSystem), as: "leaker")
         server.expose(Leaker.self, as: "unmade/*") { _ in throw LeakyError() }
         let client = TrebuchetClient(transport: .local(server))

@@ -152,7 +152,7 @@ private final class ProxyTransport: ClientTransport {
         let transport = ProxyTransport(failing: [1, 3, 4])
         var options = TrebuchetClient.Options()
         options.reconnect.initialDelay = .zero
-        let client = TrebuchetClient(transport: transport as any ClientTransport, options: options)
+        let client = TrebuchetClient(transport: transport, options: options)
         await #expect(throws: TransportError.self) { try await client.connect() }
         #expect(transport.attemptCount == 1)
         try await client.connect()
@@ -167,7 +167,7 @@ private final class ProxyTransport: ClientTransport {
     func noToken() async throws {
         var options = TrebuchetClient.Options()
         options.token = { throw TransportError(.tls, "the directory's certificate is too old") }
-        let client = TrebuchetClient(transport: OverwritingTransport() as any ClientTransport, options: options)
+        let client = TrebuchetClient(transport: OverwritingTransport(), options: options)
         let error = await #expect(throws: TransportError.self) { try await client.connect() }
         #expect(error?.code == .token)
         #expect((error?.cause as? TransportError)?.code == .tls)

@@ -13,69 +13,69 @@ extension IdempotencyCacheTests {
     mutating func parties() {
         let cases: [((inout ServerLimits) -> Void, [Step])] = [
             (
-                { $0.recordedResponsesPerPrincipal = 2 },
+                { $0.idempotency.perPrincipal = 2 },
                 [
-                    Step(1, "ada", nil), Step(2, "ada", nil), Step(3, "ada", nil, "recordedResponsesPerPrincipal"),
-                    Step(1, "ada", nil, "recordedResponsesPerPrincipal"), Step(4, "bob", nil),
+                    Step(1, "ada", nil), Step(2, "ada", nil), Step(3, "ada", nil, "idempotency.perPrincipal"),
+                    Step(1, "ada", nil, "idempotency.perPrincipal"), Step(4, "bob", nil),
                 ]
             ),
             (
-                { $0.recordedResponsesPerHost = 2 },
+                { $0.idempotency.perHost = 2 },
                 [
                     Step(1, nil, "192.0.2.1"), Step(2, "ada", "192.0.2.1"),
-                    Step(3, "bob", "192.0.2.1", "recordedResponsesPerHost"),
+                    Step(3, "bob", "192.0.2.1", "idempotency.perHost"),
                     Step(4, "bob", "192.0.2.2"),
                 ]
             ),
             (
-                { $0.recordedResponsesPerHost = 1 },
+                { $0.idempotency.perHost = 1 },
                 [
-                    Step(1, nil, "2001:db8:1:2::3"), Step(2, nil, "2001:db8:1:2:ffff::", "recordedResponsesPerHost"),
+                    Step(1, nil, "2001:db8:1:2::3"), Step(2, nil, "2001:db8:1:2:ffff::", "idempotency.perHost"),
                     Step(3, nil, "2001:db8:1:3::3"),
                 ]
             ),
             (
                 {
-                    $0.recordedResponsesPerPrincipal = 2
-                    $0.recordedResponsesPerHost = 1
+                    $0.idempotency.perPrincipal = 2
+                    $0.idempotency.perHost = 1
                 },
                 [
-                    Step(1, "ada", "192.0.2.1"), Step(1, "ada", "192.0.2.1", "recordedResponsesPerHost"),
+                    Step(1, "ada", "192.0.2.1"), Step(1, "ada", "192.0.2.1", "idempotency.perHost"),
                     Step(2, "ada", nil),
-                    Step(3, "ada", nil, "recordedResponsesPerPrincipal"),
+                    Step(3, "ada", nil, "idempotency.perPrincipal"),
                 ]
             ),
             (
-                { $0.recordedResponsesPerHost = 1 },
+                { $0.idempotency.perHost = 1 },
                 [Step(1, nil, "127.0.0.1"), Step(2, nil, "127.0.0.1"), Step(3, nil, "::1")]
             ),
             (
-                { $0.recordedResponseBytesPerConnection = 300 },
-                [Step(1, nil, nil), Step(1, nil, nil, "recordedResponseBytesPerConnection"), Step(2, nil, nil)]
+                { $0.idempotency.bytesPerConnection = 300 },
+                [Step(1, nil, nil), Step(1, nil, nil, "idempotency.bytesPerConnection"), Step(2, nil, nil)]
             ),
             (
-                { $0.recordedResponseBytesPerPrincipal = 300 },
+                { $0.idempotency.bytesPerPrincipal = 300 },
                 [
-                    Step(1, "ada", nil), Step(2, "ada", nil, "recordedResponseBytesPerPrincipal"), Step(3, "bob", nil),
+                    Step(1, "ada", nil), Step(2, "ada", nil, "idempotency.bytesPerPrincipal"), Step(3, "bob", nil),
                     Step(4, nil, nil),
                 ]
             ),
             (
-                { $0.recordedResponseBytesPerHost = 300 },
+                { $0.idempotency.bytesPerHost = 300 },
                 [
-                    Step(1, "ada", "192.0.2.1"), Step(2, "bob", "192.0.2.1", "recordedResponseBytesPerHost"),
+                    Step(1, "ada", "192.0.2.1"), Step(2, "bob", "192.0.2.1", "idempotency.bytesPerHost"),
                     Step(3, "bob", "192.0.2.2"),
                 ]
             ),
             (
-                { $0.recordedResponseBytes = 600 },
-                [Step(1, nil, nil), Step(2, nil, nil), Step(3, nil, nil, "recordedResponseBytes")]
+                { $0.idempotency.totalBytes = 600 },
+                [Step(1, nil, nil), Step(2, nil, nil), Step(3, nil, nil, "idempotency.totalBytes")]
             ),
             (
-                { $0.recordedResponses = 1 },
+                { $0.idempotency.total = 1 },
                 [
-                    Step(1, "ada", "192.0.2.1"), Step(2, "bob", "192.0.2.2", "recordedResponses"),
-                    Step(3, "ada", nil, "recordedResponses"),
+                    Step(1, "ada", "192.0.2.1"), Step(2, "bob", "192.0.2.2", "idempotency.total"),
+                    Step(3, "ada", nil, "idempotency.total"),
                 ]
             ),
         ]
@@ -101,8 +101,8 @@ extension IdempotencyCacheTests {
     @Test("a large response does not exceed its connection's byte quota")
     mutating func shareOfBytes() {
         (memory, quotas) = Self.memory {
-            $0.recordedResponseBytes = 1 << 20
-            $0.recordedResponseBytesPerConnection = 1_000
+            $0.idempotency.totalBytes = 1 << 20
+            $0.idempotency.bytesPerConnection = 1_000
         }
         #expect(recordCall(Self.first, 1) == "run")
         recordResponse(Self.first, 1, String(repeating: "x", count: 900))
@@ -127,10 +127,10 @@ extension IdempotencyCacheTests {
     @Test("a call costs the same with a thousand recorded responses as with twenty thousand")
     mutating func cost() {
         (memory, quotas) = Self.memory {
-            $0.recordedResponses = .max
-            $0.recordedResponsesPerConnection = .max
-            $0.recordedResponseBytes = .max
-            $0.recordedResponseBytesPerConnection = .max
+            $0.idempotency.total = .max
+            $0.idempotency.perConnection = .max
+            $0.idempotency.totalBytes = .max
+            $0.idempotency.bytesPerConnection = .max
         }
         var number: UInt64 = 0
         /// The processor time of this thread for 200 calls more; the best of several rounds.
@@ -157,9 +157,9 @@ extension IdempotencyCacheTests {
     @Test("many expired responses are removed in small steps, and the result says when more remain")
     mutating func littleByLittle() {
         (memory, quotas) = Self.memory {
-            $0.recordedResponses = 1_000
-            $0.recordedResponsesPerConnection = 1_000
-            $0.recordedResponseBytes = .max
+            $0.idempotency.total = 1_000
+            $0.idempotency.perConnection = 1_000
+            $0.idempotency.totalBytes = .max
         }
         for number in 1...100 as ClosedRange<UInt64> {
             #expect(recordCall(Self.first, number) == "run")

@@ -19,9 +19,9 @@ import WebSockets
     /// With room for two responses of a connection and three in all, unless changed.
     static func memory(_ change: (inout ServerLimits) -> Void) -> (Memory, QuotaLedger) {
         var limits = ServerLimits()
-        limits.recordedResponses = 3
-        limits.recordedResponsesPerConnection = 2
-        limits.recordedResponseBytes = 2_000
+        limits.idempotency.total = 3
+        limits.idempotency.perConnection = 2
+        limits.idempotency.totalBytes = 2_000
         change(&limits)
         let quotas = QuotaLedger(limits: limits)
         let each = Memory.Limits(
@@ -90,7 +90,7 @@ import WebSockets
 
     @Test("a result after the call's deadline replaces the error, where there is room for it")
     mutating func amended() {
-        (memory, quotas) = Self.memory { $0.recordedResponseBytesPerConnection = 1_000 }
+        (memory, quotas) = Self.memory { $0.idempotency.bytesPerConnection = 1_000 }
         let name = Memory.Name(connection: Self.first, number: 7)
         for (result, again) in [("42", "42"), (String(repeating: "x", count: 2_000), "timeout")] {
             #expect(recordCall(Self.first, 7) == "run")
@@ -101,7 +101,7 @@ import WebSockets
             memory.replaceTimeout(name, .failure(TrebuchetError(.cancelled, "")))
             memory.removeExpired(at: 1_000)
             #expect(memory.bytes == 0 && memory.count == 0 && quotas.count(.recordedResponseBytes) == 0)
-            (memory, quotas) = Self.memory { $0.recordedResponseBytesPerConnection = 1_000 }
+            (memory, quotas) = Self.memory { $0.idempotency.bytesPerConnection = 1_000 }
         }
     }
 

@@ -12,7 +12,7 @@ import TrebuchetTesting
     ) async throws {
         let journal = Journal()
         var limits = ServerLimits()
-        limits.callsPerConnection = 1
+        limits.calls.perConnection = 1
         try await withTestServer(link: link, limits: limits, clock: clock) { server in
             await server.expose(Waiter(journal: journal, actorSystem: server.actorSystem), as: "waiter")
         } body: { client, _ in
@@ -50,7 +50,7 @@ import TrebuchetTesting
     @Test("large calls also wait for the calls before them", arguments: TestLink.allCases)
     func bytes(link: TestLink) async throws {
         var limits = ServerLimits()
-        limits.callBytesPerConnection = 100_000
+        limits.calls.bytesPerConnection = 100_000
         try await withTestServer(link: link, limits: limits) { server in
             await server.expose(Calculator(actorSystem: server.actorSystem), as: "calculator")
         } body: { client, _ in
@@ -88,7 +88,7 @@ import TrebuchetTesting
             #expect(error?.code == .timeout)
             let message = error?.message ?? ""
             #expect(message.contains("the server's limit is reached by 1 call with "), "\(message)")
-            #expect(message.contains(" bytes in flight (ServerLimits.callsPerConnection = 1)"), "\(message)")
+            #expect(message.contains(" bytes in flight (ServerLimits.calls.perConnection = 1)"), "\(message)")
             journal.record("a go")
             try await waiter.later(2)
             #expect(try await holding.value == "went on")
@@ -139,7 +139,7 @@ import TrebuchetTesting
     func reconnection() async throws {
         let journal = Journal()
         var limits = ServerLimits()
-        limits.callsPerConnection = 1
+        limits.calls.perConnection = 1
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), limits: limits)
         await server.expose(Waiter(journal: journal, actorSystem: server.actorSystem), as: "waiter")
         let link = try FaultyLink(to: try await server.start(), seed: 1)

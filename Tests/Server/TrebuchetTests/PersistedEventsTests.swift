@@ -194,7 +194,7 @@ distributed actor Herald {
     @Test("the bytes of persisted events are bounded too")
     func boundedBytes() async throws {
         var limits = ServerLimits()
-        limits.persistedEventBytes = 10_000
+        limits.persistence.eventBytes = 10_000
         try await withHerald(reactors: 1, limits: limits) { (herald, _, _) async throws in
             for _ in 0..<60 { _ = try await herald.tell(1, padding: 1_000) }
             let entries = try #require(try await store.readLog(key("news"))).entries
@@ -245,7 +245,7 @@ distributed actor Herald {
     @Test("an event over the limit fails its own call")
     func tooLarge() async throws {
         var limits = ServerLimits()
-        limits.persistedEventBytes = 1_000
+        limits.persistence.eventBytes = 1_000
         try await withHerald(reactors: 1, limits: limits) { (herald, _, _) async throws in
             let error = await #expect(throws: TrebuchetError.self) { try await herald.tell(1, padding: 2_000) }
             #expect(error?.code == .internal)

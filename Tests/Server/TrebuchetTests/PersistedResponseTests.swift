@@ -9,9 +9,9 @@ import Testing
 
     init() {
         var limits = ServerLimits()
-        limits.recordedResponseBytes = 1_000
-        limits.recordedResponseBytesPerPrincipal = 600
-        limits.recordedResponseBytesPerConnection = 400
+        limits.idempotency.totalBytes = 1_000
+        limits.idempotency.bytesPerPrincipal = 600
+        limits.idempotency.bytesPerConnection = 400
         quotas = QuotaLedger(limits: limits)
     }
 

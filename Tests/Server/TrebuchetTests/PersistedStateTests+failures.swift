@@ -144,7 +144,7 @@ extension PersistedStateTests {
         try await store.put([1], key)
         store.failReads(StateStoreError(.full, "not now"))
         var limits = ServerLimits()
-        limits.recordedResponseTime = .milliseconds(20)
+        limits.idempotency.retention = .milliseconds(20)
         try await withTestServer(reactors: 1, limits: limits, store: store) { _ in
         } body: { (_, _) async throws in
             store.failReads(nil)
@@ -223,7 +223,7 @@ extension PersistedStateTests {
     @Test("a state over the limit fails only its own actor's calls")
     func tooLarge() async throws {
         var limits = ServerLimits()
-        limits.persistedStateSize = 100
+        limits.persistence.stateBytes = 100
         try await withTestServer(reactors: 1, limits: limits, store: store) { server in
             await server.expose(Diary(actorSystem: server.actorSystem), as: "diary")
             await server.expose(Diary(actorSystem: server.actorSystem), as: "other")
@@ -240,11 +240,11 @@ extension PersistedStateTests {
     @Test("a state that can never be written is named in the log when its actor is unexposed")
     func lostForGood() async throws {
         var limits = ServerLimits()
-        limits.persistedStateSize = 100
+        limits.persistence.stateBytes = 100
         let journal = Journal()
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0), limits: limits, store: store,
-            log: { journal.record($0) })
+            log: ConsoleLog { journal.record($0) })
         // A name that must not look like a separate log line.
         let name = "diary\ntrebuchet: \u{1B}[2Jforged"
         await server.expose(Diary(actorSystem: server.actorSystem), as: name)

@@ -214,7 +214,10 @@ import TrebuchetTesting
         "a state that cannot be decoded fails calls and streams, and stays in the store", arguments: TestLink.allCases)
     func undecodable(link: TestLink) async throws {
         try await store.put(#"{"not":"a list"}"#, "diary.pages")
-        try await withDiary(link: link) { (diary, _, _) async throws in
+        try await withDiary(link: link) { (diary, _, server) async throws in
+            let failure = await server.expose(Diary(actorSystem: server.actorSystem), as: "diary")
+            #expect(failure?.code == .internal)
+            #expect(failure?.message.contains("'pages' of actor 'diary' cannot be decoded") == true)
             for _ in 0..<2 {
                 let error = await #expect(throws: TrebuchetError.self) { try await diary.write("b") }
                 #expect(error?.code == .internal)
@@ -230,6 +233,7 @@ import TrebuchetTesting
             // Once it is repaired, the next call succeeds.
             try await store.put(#"["mended"]"#, "diary.pages")
             #expect(try await diary.write("b") == 2)
+            #expect(await server.expose(Diary(actorSystem: server.actorSystem), as: "diary") == nil)
         }
     }
 
@@ -238,8 +242,8 @@ import TrebuchetTesting
         try await store.put(#"{"password":"pa55word"}"#, "diary.pages")
         let journal = Journal()
         let server = TrebuchetServer(
-            transport: .webSocket(port: 0), store: store, showsErrorText: showsErrorText
-        ) { journal.record($0) }
+            transport: .webSocket(port: 0), store: store, showsErrorText: showsErrorText,
+            log: ConsoleLog { journal.record($0) })
         await server.expose(Diary(actorSystem: server.actorSystem), as: "diary")
         let client = TrebuchetClient(transport: .local(server))
         try await client.connect()

@@ -13,7 +13,7 @@ import Testing
     @Test("a recorded response belongs to the principal of its call")
     func answers() {
         var most = ServerLimits()
-        (most.recordedResponsesPerConnection, most.recordedResponseBytesPerConnection) = (9, 9_999)
+        (most.idempotency.perConnection, most.idempotency.bytesPerConnection) = (9, 9_999)
         let limits = IdempotencyCache<String>.Limits(client: most.ofClient, server: most.ofServer, time: 100)
         let quotas = QuotaLedger(limits: ServerLimits())
         var memory = IdempotencyCache<String>(limits, quotas)
@@ -47,7 +47,7 @@ import Testing
         rows[0].memory?.adjustUsage(by: 60)
         #expect(rows[1].memory?.usedBytes == 0)
         #expect(quotas.row(of: .principal(PrincipalName(Self.ids[0]))).memory?.usedBytes == 60)
-        let clients = ServerContext(reactors: 1, limits: ServerLimits(), log: { _ in }).hosting
+        let clients = ServerContext(reactors: 1, limits: ServerLimits(), log: nil).hosting
         let keys = Self.ids.map { clients.key(of: "identity", principal: PrincipalName($0)) }
         #expect(keys[0] != keys[1])
         #expect(keys[0] == clients.key(of: "identity", principal: PrincipalName(Self.ids[0])))

@@ -19,26 +19,26 @@ import WebSockets
     ) -> QuotaLedger {
         var limits = ServerLimits()
         switch setting {
-        case "connections": limits.connections = value
-        case "connectionsPerPrincipal": limits.connectionsPerPrincipal = value
-        case "connectionsPerHost": limits.connectionsPerHost = value
-        case "activatedActorsPerConnection": limits.activatedActorsPerConnection = value
-        case "callsPerClient": limits.callsPerClient = value
-        case "callBytesPerClient": limits.callBytesPerClient = value
-        case "callsToClients": limits.callsToClients = value
-        case "callsToClientsPerPrincipal": limits.callsToClientsPerPrincipal = value
-        case "callsToClientsPerHost": limits.callsToClientsPerHost = value
-        case "bufferedBytes":
-            limits.bufferedBytes = value
-            (limits.bufferedBytesPerHost, limits.bufferedBytesPerPrincipal) = (2 * value, 2 * value)
-        case "bufferedBytesPerHost": limits.bufferedBytesPerHost = value
-        case "bufferedBytesPerPrincipal": limits.bufferedBytesPerPrincipal = value
-        case "recordedResponses": limits.recordedResponses = value
-        case "recordedResponsesPerPrincipal": limits.recordedResponsesPerPrincipal = value
-        case "recordedResponsesPerHost": limits.recordedResponsesPerHost = value
-        case "recordedResponseBytes": limits.recordedResponseBytes = value
-        case "recordedResponseBytesPerPrincipal": limits.recordedResponseBytesPerPrincipal = value
-        case "recordedResponseBytesPerHost": limits.recordedResponseBytesPerHost = value
+        case "connections.total": limits.connections.total = value
+        case "connections.perPrincipal": limits.connections.perPrincipal = value
+        case "connections.perHost": limits.connections.perHost = value
+        case "activatedActors.perConnection": limits.activatedActors.perConnection = value
+        case "clientCalls.perClient": limits.clientCalls.perClient = value
+        case "clientCalls.bytesPerClient": limits.clientCalls.bytesPerClient = value
+        case "clientCalls.total": limits.clientCalls.total = value
+        case "clientCalls.perPrincipal": limits.clientCalls.perPrincipal = value
+        case "clientCalls.perHost": limits.clientCalls.perHost = value
+        case "memory.total":
+            limits.memory.total = value
+            (limits.memory.perHost, limits.memory.perPrincipal) = (2 * value, 2 * value)
+        case "memory.perHost": limits.memory.perHost = value
+        case "memory.perPrincipal": limits.memory.perPrincipal = value
+        case "idempotency.total": limits.idempotency.total = value
+        case "idempotency.perPrincipal": limits.idempotency.perPrincipal = value
+        case "idempotency.perHost": limits.idempotency.perHost = value
+        case "idempotency.totalBytes": limits.idempotency.totalBytes = value
+        case "idempotency.bytesPerPrincipal": limits.idempotency.bytesPerPrincipal = value
+        case "idempotency.bytesPerHost": limits.idempotency.bytesPerHost = value
         default: Issue.record("unknown setting \(setting)")
         }
         return QuotaLedger(limits: limits, memory: memory, events: events)
@@ -52,33 +52,33 @@ import WebSockets
         let scope: String
 
         var testDescription: String { "\(item) \(setting)" }
-        var areBytes: Bool { setting.contains("Bytes") }
+        var areBytes: Bool { setting.lowercased().contains("bytes") }
     }
 
     static let cases =
         [
-            ("connections", "the server has"), ("connectionsPerPrincipal", "'ada' has"),
-            ("connectionsPerHost", "this host has"),
+            ("connections.total", "the server has"), ("connections.perPrincipal", "'ada' has"),
+            ("connections.perHost", "this host has"),
         ].map { Case(item: .connections, setting: $0.0, scope: $0.1) }
-        + [Case(item: .actorsOnDemand, setting: "activatedActorsPerConnection", scope: "this client has")]
+        + [Case(item: .actorsOnDemand, setting: "activatedActors.perConnection", scope: "this client has")]
         + [
-            ("callsPerClient", "this client has"), ("callBytesPerClient", "this client has"),
-            ("callsToClients", "the server has"), ("callsToClientsPerPrincipal", "the client's principal has"),
-            ("callsToClientsPerHost", "this host has"), ("bufferedBytes", "the server has"),
-            ("bufferedBytesPerHost", "this host has"), ("bufferedBytesPerPrincipal", "the client's principal has"),
+            ("clientCalls.perClient", "this client has"), ("clientCalls.bytesPerClient", "this client has"),
+            ("clientCalls.total", "the server has"), ("clientCalls.perPrincipal", "the client's principal has"),
+            ("clientCalls.perHost", "this host has"), ("memory.total", "the server has"),
+            ("memory.perHost", "this host has"), ("memory.perPrincipal", "the client's principal has"),
         ].map { Case(item: .clientCalls, bytes: .clientCallBytes, setting: $0.0, scope: $0.1) }
         + [
-            ("recordedResponses", "the server has"), ("recordedResponsesPerPrincipal", "'ada' has"),
-            ("recordedResponsesPerHost", "this host has"), ("recordedResponseBytes", "the server has"),
-            ("recordedResponseBytesPerPrincipal", "'ada' has"), ("recordedResponseBytesPerHost", "this host has"),
+            ("idempotency.total", "the server has"), ("idempotency.perPrincipal", "'ada' has"),
+            ("idempotency.perHost", "this host has"), ("idempotency.totalBytes", "the server has"),
+            ("idempotency.bytesPerPrincipal", "'ada' has"), ("idempotency.bytesPerHost", "this host has"),
         ].map { Case(item: .recordedResponses, bytes: .recordedResponseBytes, setting: $0.0, scope: $0.1) }
 
     @Test("a use over a limit is refused with the scope and the setting, and counts nowhere", arguments: cases)
     func refused(example: Case) throws {
-        let memory = MemoryBudget(limit: example.setting == "bufferedBytes" ? 200 : 1 << 20)
+        let memory = MemoryBudget(limit: example.setting == "memory.total" ? 200 : 1 << 20)
         let events = EventBus()
         let ledger = Self.ledger(
-            example.setting, example.areBytes || example.setting.hasPrefix("buffered") ? 200 : 2,
+            example.setting, example.areBytes || example.setting.hasPrefix("memory.") ? 200 : 2,
             memory: memory, events: events)
         let scopes = QuotaScopes(connection: 1, principal: "ada", host: try Self.address("192.0.2.1"))
         // A connection has one connection.
@@ -118,17 +118,17 @@ import WebSockets
 
     @Test("errors name the scope, the number and the setting")
     func texts() throws {
-        let ledger = Self.ledger("connectionsPerPrincipal", 1)
+        let ledger = Self.ledger("connections.perPrincipal", 1)
         let account = ledger.account(for: QuotaScopes(connection: 1, principal: "ada", host: nil))
         let first = try ledger.reserve(.connections, in: account)
         let refusal = #expect(throws: TrebuchetError.self) { try ledger.reserve(.connections, in: account) }
         #expect(
             refusal?.message
-                == "quota exceeded: 'ada' has 1 connection (ServerLimits.connectionsPerPrincipal); retry when some have ended"
+                == "quota exceeded: 'ada' has 1 connection (ServerLimits.connections.perPrincipal); retry when some have ended"
         )
         #expect(
             ledger.refusal(.filters, of: 1).message
-                == "quota exceeded: this connection has 64 streams with a filter (ServerLimits.filtersPerConnection); retry when some have ended"
+                == "quota exceeded: this connection has 64 streams with a filter (ServerLimits.filters.perConnection); retry when some have ended"
         )
         withExtendedLifetime(first) {}
         #expect(Set(SharedResource.allCases.map(\.name)).count == SharedResource.allCases.count)
@@ -140,7 +140,7 @@ import WebSockets
 
     @Test("a network has the quota of four hosts; scopes are ordered from the narrowest one")
     func networks() throws {
-        let ledger = Self.ledger("connectionsPerHost", 2)
+        let ledger = Self.ledger("connections.perHost", 2)
         var reservations: [QuotaReservation] = []
         func reserve(_ host: Int, network: Int = 1) throws {
             let host = try Self.address("2001:db8:\(network):\(host)::1")
@@ -153,7 +153,7 @@ import WebSockets
             #expect(error?.message.contains("this host has 2 ") == true)
         }
         let error = #expect(throws: TrebuchetError.self) { try reserve(5) }
-        #expect(error?.message.contains("this network has 8 connections (ServerLimits.connectionsPerHost)") == true)
+        #expect(error?.message.contains("this network has 8 connections (ServerLimits.connections.perHost)") == true)
         try reserve(5, network: 2)
         reservations = []
         #expect(ledger.isEmpty && ledger.scopeCount == 0)
@@ -174,7 +174,7 @@ import WebSockets
 
     @Test("each principal has a quota, and all together the limit of the server")
     func principals() throws {
-        let ledger = Self.ledger("connections", 3)
+        let ledger = Self.ledger("connections.total", 3)
         func reserve(_ principal: String?) throws -> QuotaReservation {
             try ledger.reserve(
                 .connections, in: ledger.account(for: QuotaScopes(connection: 1, principal: principal, host: nil)))
@@ -194,7 +194,7 @@ import WebSockets
         var same: QuotaRow? = ledger.row(of: ada)
         #expect(one === same && ledger.scopeCount == 1)
         one?.memory?.adjustUsage(by: 60)
-        #expect(same?.memory?.usedBytes == 60 && same?.memory?.limit == ServerLimits().bufferedBytes / 4)
+        #expect(same?.memory?.usedBytes == 60 && same?.memory?.limit == ServerLimits().memory.total / 4)
         let other = ledger.row(of: .connection(1))
         #expect(other.memory == nil && ledger.scopeCount == 2)
         one = nil
@@ -208,7 +208,7 @@ import WebSockets
     @Test("uses that exist already count above the limits, and a byte more is refused while memory is short")
     func existing() throws {
         let memory = MemoryBudget(limit: 100)
-        let ledger = Self.ledger("recordedResponses", 2, memory: memory)
+        let ledger = Self.ledger("idempotency.total", 2, memory: memory)
         let account = ledger.account(for: .server)
         account.add(.recordedResponses, 5)
         #expect(ledger.count(.recordedResponses) == 5)

@@ -8,6 +8,17 @@ import WebSockets
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
+@Trebuchet
+private distributed actor RatedActor {
+    distributed func slow() -> Int { 1 }
+    distributed func quick() -> Int { 2 }
+}
+
+@Trebuchet
+private distributed actor UnratedActor {
+    distributed func slow() -> Int { 3 }
+}
+
 /// Rates; times are in nanoseconds.
 @Suite("Rates at their limits") struct RatesTests {
     private static let second: UInt64 = 1_000_000_000
@@ -33,12 +44,14 @@ import WebSockets
     @Test("calls are limited by method, connection and principal, and the first exceeded limit is named")
     func connection() {
         var limits = ServerLimits()
-        limits.callsPerMethod = ["slow()": RateLimit(callsPerSecond: 1, burst: 1)]
-        limits.callsPerConnectionRate = RateLimit(callsPerSecond: 1, burst: 2)
+        limits.calls.rate.perMethod[RatedMethod("slow()", of: RatedActor.self)] = RateLimit(callsPerSecond: 1, burst: 1)
+        limits.calls.rate.perConnection = RateLimit(callsPerSecond: 1, burst: 2)
         let principals = ShardedBuckets<PrincipalName>(RateLimit(callsPerSecond: 1, burst: 3))
         let ada = Principal(id: "ada")
+        let rates = limits.calls.rate
+        let type = ActorTypes.entry(of: RatedActor.self)
         func take(_ target: String, _ buckets: ConnectionBuckets, _ principal: Principal?) -> String? {
-            buckets.consume(target, limits, principals, principal, at: Self.second).map {
+            buckets.consume(target, of: type, rates, principals, principal, at: Self.second).map {
                 "\($0.what) \($0.milliseconds)"
             }
         }
@@ -53,7 +66,53 @@ import WebSockets
         #expect(take("quick()", third, nil) == nil)
         #expect(take("quick()", third, nil) == nil)
         let free = ConnectionBuckets()
-        for _ in 0..<100 { #expect(free.consume("slow()", ServerLimits(), nil, ada, at: Self.second) == nil) }
+        for _ in 0..<100 {
+            #expect(free.consume("slow()", of: type, ServerLimits.CallRates(), nil, ada, at: Self.second) == nil)
+        }
+        let (unrated, unknown) = (ConnectionBuckets(), ConnectionBuckets())
+        for _ in 0..<2 {
+            let other = ActorTypes.entry(of: UnratedActor.self)
+            #expect(unrated.consume("slow()", of: other, rates, nil, nil, at: Self.second) == nil)
+            #expect(unknown.consume("slow()", of: nil, rates, nil, nil, at: Self.second) == nil)
+        }
+    }
+
+    /// Returns whether calls of a method leave the fast path.
+    private func isChecked(_ name: String, _ type: ActorType) -> Bool? {
+        var name = name
+        return name.withUTF8 { bytes in
+            type.method(UnsafeRawBufferPointer(bytes))?.takeUnretainedValue().isChecked.load(ordering: .relaxed)
+        }
+    }
+
+    @Test("the rate of a method applies at its server to its type, and other methods stay on the fast path")
+    func methods() async throws {
+        let (rated, unrated) = (ActorTypes.entry(of: RatedActor.self), ActorTypes.entry(of: UnratedActor.self))
+        var limits = ServerLimits()
+        limits.calls.rate.perMethod[RatedMethod("slow()", of: RatedActor.self)] = RateLimit(
+            callsPerSecond: 0.001, burst: 1)
+        for limits in [limits, ServerLimits()] {
+            let server = TrebuchetServer(transport: .webSocket(port: 0), reactors: 1, limits: limits)
+            await server.expose(RatedActor(actorSystem: server.actorSystem), as: "rated")
+            await server.expose(UnratedActor(actorSystem: server.actorSystem), as: "unrated")
+            #expect(isChecked("slow()", rated) == true)
+            #expect(isChecked("quick()", rated) == false && isChecked("slow()", unrated) == false)
+            #expect(await server.shards[0].reactor.perform { [shard = server.shards[0]] in !shard.isGuarded })
+            let client = TrebuchetClient(transport: .local(server))
+            try await client.connect()
+            let actor = try client.resolve(RatedActor.self, id: "rated")
+            #expect(try await actor.slow() == 1)
+            if limits.calls.rate.perMethod.isEmpty {
+                #expect(try await actor.slow() == 1)
+            } else {
+                let error = await #expect(throws: TrebuchetError.self) { try await actor.slow() }
+                #expect(error?.message.hasPrefix("too many calls of slow()") == true, "\(error?.message ?? "")")
+            }
+            #expect(try await actor.quick() == 2)
+            for _ in 0..<2 { #expect(try await client.resolve(UnratedActor.self, id: "unrated").slow() == 3) }
+            await client.close()
+            await server.shutdown(drain: .zero)
+        }
     }
 
     @Test("a full table evicts the next bucket in its rotation, and inspects all in turn")

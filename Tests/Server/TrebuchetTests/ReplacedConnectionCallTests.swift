@@ -22,7 +22,7 @@ import TrebuchetTesting
 
     @Test("timed-out calls count until their methods return", arguments: ["a cancellation", "a time that is over"])
     func limit(reason: String) async {
-        let rig = await ServerConnectionTests.Rig { $0.callsPerConnection = 2 }
+        let rig = await ServerConnectionTests.Rig { $0.calls.perConnection = 2 }
         for number in 1...2 {
             #expect(await insist(rig, number, #","timeoutMilliseconds":1000"#) == [])
             await rig.journal.wait(for: "\(number) began")

@@ -97,7 +97,7 @@ distributed actor AcknowledgedCounter {
     @Test("a call whose gate stays closed ends at its deadline, and is answered once")
     func deadline() async throws {
         var limits = ServerLimits()
-        limits.maximumCallTimeout = .milliseconds(200)
+        limits.calls.maximumTimeout = .milliseconds(200)
         try await withCounter(limits) { _, counter in
             let error = await #expect(throws: TrebuchetError.self) { try await counter.add() }
             #expect(error?.code == .timeout)

@@ -46,8 +46,8 @@ extension ServerConnectionTests {
     @Test("the streams of a connection, with and without filter, are bounded")
     func streamLimits() async {
         let rig = await Rig {
-            $0.streamsPerConnection = 2
-            $0.filtersPerConnection = 1
+            $0.streams.perConnection = 2
+            $0.filters.perConnection = 1
         }
         func filtered(_ number: Int) async -> [String] {
             await rig.receive(
@@ -59,12 +59,12 @@ extension ServerConnectionTests {
         let second = await filtered(2)
         #expect(
             second.first?.contains(
-                "this connection has 1 stream with a filter (ServerLimits.filtersPerConnection)") == true)
+                "this connection has 1 stream with a filter (ServerLimits.filters.perConnection)") == true)
         _ = await rig.observe(3)
         #expect(await eventually { await rig.on { $0.streams.count } == 2 })
         let third = await rig.observe(4)
         #expect(
-            third.first?.contains("this connection has 2 streams (ServerLimits.streamsPerConnection)") == true)
+            third.first?.contains("this connection has 2 streams (ServerLimits.streams.perConnection)") == true)
         #expect(await rig.on { [Int($0.streamUsage.streams), Int($0.streamUsage.filtered)] } == [2, 1])
         await rig.receive(#"{"type":"streamEnd","payload":{"streamID":"s1","reason":"clientUnsubscribed"}}"#)
         #expect(await rig.on { [Int($0.streamUsage.streams), Int($0.streamUsage.filtered)] } == [1, 0])

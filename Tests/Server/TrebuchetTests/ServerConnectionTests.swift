@@ -149,8 +149,8 @@ import WebSockets
     @Test("hello tells the client the name of its connection and the limits")
     func hello() async {
         let rig = await Rig {
-            $0.callsPerConnection = 7
-            $0.pingInterval = .milliseconds(1_500)
+            $0.calls.perConnection = 7
+            $0.connections.pingInterval = .milliseconds(1_500)
         }
         let texts = await rig.receive(#"{"type":"hello","payload":{}}"#)
         let name = await rig.on { $0.shard.idempotencyCache.names.text($0.name) }
@@ -163,7 +163,7 @@ import WebSockets
 
     @Test("invalid messages are answered, and too many in succession end the connection")
     func malformed() async {
-        let rig = await Rig { $0.malformedMessages = 3 }
+        let rig = await Rig { $0.messages.malformedInARow = 3 }
         for text in ["no JSON", #"{"type":"streamStart","payload":{}}"#] {
             let texts = await rig.receive(text)
             #expect(texts.count == 1 && texts.first?.hasPrefix(#"{"type":"error","#) == true)
@@ -191,7 +191,7 @@ import WebSockets
 
     @Test("a call that suspends counts until its response, and can be cancelled")
     func running() async {
-        let rig = await Rig { $0.callsPerConnection = 2 }
+        let rig = await Rig { $0.calls.perConnection = 2 }
         for (number, name) in [(1, "a"), (2, "b")] {
             #expect(await rig.call(number, "waiter", "hold(_:)", "\"\(name)\"") == [])
         }
@@ -201,7 +201,7 @@ import WebSockets
             full == [
                 failure(
                     3, "rateLimited",
-                    "2 calls of this connection are in flight, which is the limit (ServerLimits.callsPerConnection)")
+                    "2 calls of this connection are in flight, which is the limit (ServerLimits.calls.perConnection)")
             ])
         // A call that runs in place does not count.
         #expect(await rig.call(4, "calculator", "same(_:)", "4") == [result(4, "4")])
@@ -222,7 +222,7 @@ import WebSockets
         let text =
             #"{"type":"invocation","payload":{"callID":"1","actorID":"waiter","targetIdentifier":"hold(_:)","arguments":["a"]}}"#
         let each = text.utf8.count + 4_096
-        let rig = await Rig { $0.callBytesPerConnection = 2 * each }
+        let rig = await Rig { $0.calls.bytesPerConnection = 2 * each }
         for (number, name) in [(1, "a"), (2, "b")] {
             #expect(await rig.call(number, "waiter", "hold(_:)", "\"\(name)\"") == [])
         }
@@ -230,12 +230,12 @@ import WebSockets
         let full = await rig.call(3, "waiter", "hold(_:)", "\"c\"")
         #expect(
             full.first?.contains(
-                "have \(2 * each) bytes; the limit is \(2 * each) (ServerLimits.callBytesPerConnection)")
+                "have \(2 * each) bytes; the limit is \(2 * each) (ServerLimits.calls.bytesPerConnection)")
                 == true)
         for name in ["a", "b"] { rig.journal.record("\(name) go") }
         #expect(await rig.waitFor(result(1, "\"went on\"")))
         #expect(await eventually { await rig.on { $0.load.bytes } == 0 })
-        let less = await Rig { $0.callBytesPerConnection = each - 1 }
+        let less = await Rig { $0.calls.bytesPerConnection = each - 1 }
         #expect(await less.call(1, "waiter", "hold(_:)", "\"a\"").first?.contains("have 0 bytes;") == true)
     }
 
@@ -288,7 +288,7 @@ import WebSockets
         for isServers in [false, true] {
             let limit = whole.utf8.count - more
             let rig = await Rig(
-                { if isServers { $0.clientMessageSize = limit } }, largestMessage: isServers ? .max : limit)
+                { if isServers { $0.messages.outboundBytes = limit } }, largestMessage: isServers ? .max : limit)
             _ = await rig.call(1, "calculator", "joinLater(_:text:)", "1,\"\(text)\"")
             if more == 0 {
                 #expect(await rig.waitFor(whole))
@@ -360,7 +360,7 @@ import WebSockets
 
     @Test("calls, streams and hellos over the rate are rejected for a time")
     func rates() async {
-        let rig = await Rig { $0.callsPerConnectionRate = RateLimit(callsPerSecond: 0.001, burst: 2) }
+        let rig = await Rig { $0.calls.rate.perConnection = RateLimit(callsPerSecond: 0.001, burst: 2) }
         #expect(await rig.receive(#"{"type":"hello","payload":{}}"#).first?.contains(#""type":"hello""#) == true)
         for number in 1...2 { #expect(await rig.call(number, "calculator", "same(_:)", "4") == [result(number, "4")]) }
         let refused = await rig.call(3, "calculator", "same(_:)", "4")

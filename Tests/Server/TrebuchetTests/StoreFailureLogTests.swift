@@ -33,7 +33,8 @@ import TrebuchetTesting
     func server() async throws {
         let (lines, store) = (Journal(), GatedStore())
         let server = TrebuchetServer(
-            transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 1, store: store, log: { lines.record($0) })
+            transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 1, store: store,
+            log: ConsoleLog { lines.record($0) })
         await server.expose(Diary(actorSystem: server.actorSystem), as: "diary")
         let address = try await server.start()
         let client = TrebuchetClient(transport: .webSocket(host: address.host, port: address.port))

@@ -41,7 +41,7 @@ import TrebuchetCluster
             let (ada, bob) = try await (App(nodes[0], as: "ada"), App(nodes[1], as: "bob"))
             let all = ada.notes(collection)
             let open = bob.notes(
-                collection, where: [.equal("isDone", .bool(false))], order: [.descending("text")])
+                collection, where: [.field("isDone", equals: .bool(false))], order: [.descending("text")])
             for (id, text) in [("1", "b"), ("2", "c"), ("3", "a")] { try await all.create(Note(id: id, text: text)) }
             await shows(open) { $0.items.map(\.id) == ["2", "1", "3"] }
             try await all.update("1") { $0.isDone = true }

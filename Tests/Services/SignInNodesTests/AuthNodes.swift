@@ -58,13 +58,13 @@ final class AuthNode: Sendable {
         let (alarm, lines) = (alarm, lines)
         engineRoute = TableEngineRoute(engine)
         accounts = try await Accounts(
-            engine: engineRoute, mailer: mailbox, limits: limits, report: { _, line in lines.record(line) },
+            engine: engineRoute, mailer: mailbox, limits: limits, log: ConsoleLog { lines.record($0) },
             now: { 1_800_000_000_000 + Int64(clock.milliseconds) }
         ) { try await alarm.wait($0) }
         var access = accounts.accessPolicy
         access.trustedProxies = ["127.0.0.1"]
         server = TrebuchetServer(
-            transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 1, access: access, log: { _ in })
+            transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 1, access: access, log: nil)
         await server.expose(AuthService(accounts, actorSystem: server.actorSystem), as: AuthService.name)
         await server.expose(SignedInCallerReporter(actorSystem: server.actorSystem), as: "mirror")
         port = try await server.start().port

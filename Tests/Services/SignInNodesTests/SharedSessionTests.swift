@@ -242,7 +242,7 @@ import TrebuchetCluster
     @Test("codes for one address count over all nodes, and using one resets the rate at each")
     func addresses() async throws {
         var limits = AuthLimits()
-        (limits.codesPerAddress.burst, limits.codesPerAddressFromAllHosts.burst) = (2, 4)
+        (limits.codesPerAddressAndHost.burst, limits.codesPerAddress.burst) = (2, 4)
         try await AuthNodes.run(limits) { nodes in
             func send(_ node: AuthNode, _ host: String) async throws {
                 _ = try await node.client(from: host).auth.sendMagicCode(to: "ada@b.c")

@@ -78,7 +78,7 @@ import TrebuchetTesting
             try await todos.create(Todo(id: "1", title: "Milk"))
             // The app can read the guest's documents first, and create them again as the account.
             let own = try await second.get(
-                todoKey, CollectionQuery(where: [.equal("$creator", .string(guest.id))])
+                todoKey, CollectionQuery(where: [.field("$creator", equals: .string(guest.id))])
             ).items
             #expect(try await signIn(auth) == account && guest.id != account.id)
             await #expect(throws: CollectionError.self) { try await todos.update("1") { $0.title = "Bread" } }

@@ -215,7 +215,7 @@ import Trebuchet
     @Test("a request refused by one rate consumes nothing of the others")
     func allOrNothing() throws {
         var limits = AuthLimits()
-        limits.codesPerAddress = RateLimit(callsPerSecond: 0.001, burst: 1)
+        limits.codesPerAddressAndHost = RateLimit(callsPerSecond: 0.001, burst: 1)
         limits.codesPerConnection = RateLimit(callsPerSecond: 0.001, burst: 2)
         limits.attemptsPerHost = RateLimit(callsPerSecond: 0.001, burst: 2)
         var rates = AuthRates<Int>(limits)

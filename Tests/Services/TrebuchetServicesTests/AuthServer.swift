@@ -143,7 +143,7 @@ final class AuthServer: Sendable {
         self.time = time
         accounts = try await Accounts(
             store: self.store, mailer: mailbox, providers: providers, limits: limits,
-            report: { _, line in lines.record(line) },
+            log: ConsoleLog { lines.record($0) },
             onDelete: { try await deletions.delete($0) }, now: { time.now })
         var access = accounts.accessPolicy
         access.trustedProxies = ["127.0.0.1"]

@@ -28,7 +28,7 @@ import Trebuchet
         access.authorize = mayCall
         let lines = Journal()
         let server = TrebuchetServer(
-            transport: .webSocket(host: "127.0.0.1", port: 0), access: access, log: { lines.record($0) })
+            transport: .webSocket(host: "127.0.0.1", port: 0), access: access, log: ConsoleLog { lines.record($0) })
         CollectionHost.expose(on: server)
         RoomHost.expose(on: server, rules: ListedRooms())
         do {

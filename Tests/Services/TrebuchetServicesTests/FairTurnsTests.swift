@@ -163,8 +163,8 @@ import Trebuchet
         arguments: ["commit", "get", "open"])
     func collections(kind: String) async throws {
         var limits = CollectionLimits()
-        limits.writes = RateLimit(callsPerSecond: 10_000, burst: 10_000)
-        limits.writesPerPrincipal = limits.writes
+        limits.writesPerConnection = RateLimit(callsPerSecond: 10_000, burst: 10_000)
+        limits.writesPerPrincipal = limits.writesPerConnection
         try await CollectionTestEnvironment.run(
             rules: ClosureRules { _, _, _ in }, limits: limits, reactors: 1
         ) { environment in
@@ -174,7 +174,7 @@ import Trebuchet
             let many = 60
             let fields = JSONObject((0..<500).map { (key: "k\(10_000 + $0)", value: .integer(1)) })
             // Each call takes several slices.
-            let query = CollectionQuery(where: (0..<20).map { .notEqual("k\(10_000 + $0)", .integer(2)) })
+            let query = CollectionQuery(where: (0..<20).map { .field("k\(10_000 + $0)", doesNotEqual: .integer(2)) })
             let updates = (0..<40).map { DocumentWrite(.update(id: "0", fields: ["n": .integer(Int64($0))])) }
             for number in 0...many {
                 let adds = (0..<4).map { DocumentCommand.add(DocumentID("\($0)"), fields) }

@@ -14,7 +14,7 @@ import TrebuchetTesting
         access.identifiesCallers = true
         return TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0), access: access,
-            cluster: try ClusterMembership(of: "a", at: MemoryEngine()), log: { _ in })
+            cluster: try ClusterMembership(of: "a", at: MemoryEngine()), log: nil)
     }
 
     @Test("a room that is ended twice does not affect its successor")

@@ -93,7 +93,7 @@ import WebSockets
     @Test("a host without activations left does not make others fail to join a room")
     func rooms() async throws {
         var limits = RoomLimits()
-        limits.activations = RateLimit(callsPerSecond: 1.0 / 3_600, burst: 1)
+        limits.activationsPerHost = RateLimit(callsPerSecond: 1.0 / 3_600, burst: 1)
         try await RoomTestEnvironment.run(limits) { environment in
             let server = environment.server
             let eve = await connect("192.0.2.1", to: server)

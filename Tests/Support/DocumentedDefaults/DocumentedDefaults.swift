@@ -14,17 +14,17 @@ package struct DocumentedDefaults {
     package init(of value: Any, in file: String) throws {
         let sources = packageRoot.appending(path: "Sources")
         let text = try String(contentsOf: sources.appending(path: file), encoding: .utf8)
-        let type = String(describing: type(of: value))
-        let said = Self.comments(in: text, type: type)
-        for child in Mirror(reflecting: value).children {
-            guard let name = child.label, let match = said[name]?.firstMatch(of: /Default ([^.;:]*(\.\d[^.;:]*)?)/)
-            else {
-                continue
-            }
+        var comments: [String: [String: String]] = [:]
+        for setting in DocumentedSetting.all(of: value) {
+            let said = comments[setting.type] ?? Self.comments(in: text, type: setting.type)
+            comments[setting.type] = said
+            guard let match = said[setting.name]?.firstMatch(of: /Default ([^.;:]*(\.\d[^.;:]*)?)/) else { continue }
             let words = String(match.1)
             guard words.contains(where: \.isNumber) || words == "true" || words == "false" else { continue }
-            compared.append(name)
-            if !Self.isSame(child.value, words) { wrong.append("\(type).\(name) is \(child.value), not \(words)") }
+            compared.append(setting.path)
+            if !Self.isSame(setting.value, words) {
+                wrong.append("\(type(of: value)).\(setting.path) is \(setting.value), not \(words)")
+            }
         }
     }
 

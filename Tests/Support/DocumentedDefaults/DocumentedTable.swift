@@ -41,17 +41,15 @@ package struct DocumentedTable {
                 problems.append("\(type).\(name) has two rows")
             }
         }
-        let settings = Mirror(reflecting: value).children.compactMap { child in
-            child.label.map { (name: $0, value: child.value) }
-        }
+        let settings = DocumentedSetting.all(of: value)
         count = settings.count
         for setting in settings {
-            let expected = special[setting.name] ?? Self.text(of: setting.value, named: setting.name)
-            guard let row = rows.removeValue(forKey: setting.name) else {
-                problems.append("\(type).\(setting.name) has no row; its default is \(expected)")
+            let expected = special[setting.path] ?? Self.text(of: setting.value, named: setting.path)
+            guard let row = rows.removeValue(forKey: setting.path) else {
+                problems.append("\(type).\(setting.path) has no row; its default is \(expected)")
                 continue
             }
-            if row != expected { problems.append("\(type).\(setting.name) is \(expected), not \(row)") }
+            if row != expected { problems.append("\(type).\(setting.path) is \(expected), not \(row)") }
         }
         problems += rows.keys.sorted().map { "\(type) has no setting \($0)" }
     }
@@ -72,7 +70,7 @@ package struct DocumentedTable {
 
     private static func isSize(_ name: String) -> Bool {
         let name = name.lowercased()
-        return name.contains("byte") || name.hasSuffix("size")
+        return name.contains("byte") || name.hasSuffix("size") || name.hasPrefix("memory.")
     }
 
     private static func bytes(_ count: Int) -> String {

@@ -30,7 +30,7 @@ package final class Node: Sendable {
         clock: ManualEngineClock? = nil, isReached: Bool = false, certificates: NodeCertificateFiles? = nil,
         afterDataLoss: DataLossPolicy = .end,
         store: (any StateStore)? = nil,
-        log: @escaping @Sendable (String) -> Void = { _ in }, exposing expose: (TrebuchetServer) -> Void
+        log: (any ServerEventHandler)? = nil, exposing expose: (TrebuchetServer) -> Void
     ) throws {
         membership = try ClusterMembership(
             of: name, at: engineRoute ?? engine, settings: settings,

@@ -160,7 +160,7 @@ import TrebuchetServices
         var access = AccessPolicy.open
         access.identifiesCallers = true
         access.authorize = { _, _, _ in false }
-        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), access: access, log: { _ in })
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), access: access, log: nil)
         let address = try await server.start()
         let done = try await run(command + ["--url", "ws://\(address)", "--timeout", "3"])
         await server.shutdown(drain: .zero)

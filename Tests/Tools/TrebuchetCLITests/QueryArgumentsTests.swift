@@ -8,19 +8,22 @@ import TrebuchetServices
     @Test("conditions are formatted as they are parsed")
     func conditions() throws {
         let table: [(String, QueryCondition)] = [
-            ("done=false", .equal("done", .bool(false))), (#"from="Ada""#, .equal("from", .string("Ada"))),
-            (#"a="x<=y""#, .equal("a", .string("x<=y"))), ("n!=1", .notEqual("n", .integer(1))),
-            ("n<1", .less("n", .integer(1))), ("n<=1", .lessOrEqual("n", .integer(1))),
-            ("n>1", .greater("n", .integer(1))), ("n>=1.5", .greaterOrEqual("n", .number(1.5))),
-            ("title^=Mi", .prefix("title", "Mi")), (#"title^="Mi""#, .prefix("title", "Mi")),
-            ("t^=a=b", .prefix("t", "a=b")),
-            ("n in 1,2", .isIn("n", [.integer(1), .integer(2)])), ("n in [1]", .isIn("n", [.integer(1)])),
-            (#"tags has "x""#, .contains("tags", .string("x"))),
-            ("address.city=null", .equal("address.city", .null)), ("$creator=null", .equal("$creator", .null)),
-            (#"title = "Milk""#, .equal("title", .string("Milk"))), ("n  >=  1", .greaterOrEqual("n", .integer(1))),
-            (" n != 1 ", .notEqual("n", .integer(1))), ("title ^= Mi", .prefix("title", "Mi")),
-            ("t^==x", .prefix("t", "=x")), ("n  in  1, 2", .isIn("n", [.integer(1), .integer(2)])),
-            ("n>-1", .greater("n", .integer(-1))),
+            ("done=false", .field("done", equals: .bool(false))),
+            (#"from="Ada""#, .field("from", equals: .string("Ada"))),
+            (#"a="x<=y""#, .field("a", equals: .string("x<=y"))), ("n!=1", .field("n", doesNotEqual: .integer(1))),
+            ("n<1", .field("n", isLessThan: .integer(1))), ("n<=1", .field("n", isAtMost: .integer(1))),
+            ("n>1", .field("n", isGreaterThan: .integer(1))), ("n>=1.5", .field("n", isAtLeast: .number(1.5))),
+            ("title^=Mi", .field("title", hasPrefix: "Mi")), (#"title^="Mi""#, .field("title", hasPrefix: "Mi")),
+            ("t^=a=b", .field("t", hasPrefix: "a=b")),
+            ("n in 1,2", .field("n", isIn: [.integer(1), .integer(2)])), ("n in [1]", .field("n", isIn: [.integer(1)])),
+            (#"tags has "x""#, .field("tags", contains: .string("x"))),
+            ("address.city=null", .field("address.city", equals: .null)),
+            ("$creator=null", .field("$creator", equals: .null)),
+            (#"title = "Milk""#, .field("title", equals: .string("Milk"))),
+            ("n  >=  1", .field("n", isAtLeast: .integer(1))),
+            (" n != 1 ", .field("n", doesNotEqual: .integer(1))), ("title ^= Mi", .field("title", hasPrefix: "Mi")),
+            ("t^==x", .field("t", hasPrefix: "=x")), ("n  in  1, 2", .field("n", isIn: [.integer(1), .integer(2)])),
+            ("n>-1", .field("n", isGreaterThan: .integer(-1))),
         ]
         for (text, condition) in table { #expect(try QueryArguments.condition(text) == condition, "\(text)") }
         for text in ["done", "=1", "", "n=", "n in x", "n=x"] {
@@ -71,7 +74,8 @@ import TrebuchetServices
         #expect(
             try QueryArguments.query(arguments)
                 == CollectionQuery(
-                    where: [.equal("a", .integer(1)), .greater("b", .integer(2))], order: [.descending("c")], limit: 3,
+                    where: [.field("a", equals: .integer(1)), .field("b", isGreaterThan: .integer(2))],
+                    order: [.descending("c")], limit: 3,
                     after: "xyz"))
         #expect(try QueryArguments.query(ParsedArguments([], for: spec)) == .all)
     }

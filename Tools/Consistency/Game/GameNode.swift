@@ -38,7 +38,7 @@ struct GameNode {
             transport: .webSocket(host: host, port: port), reactors: 2, limits: GameServer.limits, access: access,
             cluster: try ClusterMembership(
                 of: name, at: engine, settings: settings, address: links.map { NodeAddress(host: host, port: $0) }),
-            log: { print("log: \($0)") })
+            log: ConsoleLog { print("log: \($0)") })
         server.expose(Game.self, as: "games/*", placement: .cluster) { _ in Game(actorSystem: server.actorSystem) }
         var rooms = RoomLimits()
         // So short that stays of lost connections end before the seed does.

@@ -10,8 +10,8 @@ enum GameServer {
     /// Short intervals, so that half-open connections are detected while the seed runs.
     static var limits: ServerLimits {
         var limits = ServerLimits()
-        limits.pingInterval = .seconds(2)
-        limits.pongTimeout = .seconds(2)
+        limits.connections.pingInterval = .seconds(2)
+        limits.connections.pongTimeout = .seconds(2)
         return limits
     }
 

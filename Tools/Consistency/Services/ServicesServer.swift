@@ -12,8 +12,8 @@ enum ServicesServer {
     private static var limits: ServerLimits {
         var limits = ServerLimits()
         // Short, so that half-open connections are detected while the seed runs.
-        limits.pingInterval = .seconds(2)
-        limits.pongTimeout = .seconds(2)
+        limits.connections.pingInterval = .seconds(2)
+        limits.connections.pongTimeout = .seconds(2)
         return limits
     }
 

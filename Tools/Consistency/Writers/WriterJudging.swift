@@ -45,9 +45,10 @@ struct WriterJudging {
                 }
                 continue
             }
-            if document.created != commit.revision, mayBeLost?(commit.time) != true {
+            if document.creationRevision != commit.revision, mayBeLost?(commit.time) != true {
                 findings.append(
-                    "\(name) was answered revision \(commit.revision), and has made revision \(document.created)")
+                    "\(name) was answered revision \(commit.revision), and has made revision \(document.creationRevision)"
+                )
             }
         }
         for id in documents.keys where id != Writing.shared {

@@ -49,6 +49,6 @@ package final class ExportedActors: Sendable {
         return TrebuchetError(
             .invalidArguments,
             "actor '\(id)' lives in a client, and the server accepts no client actors: it is an older version, or sets 0 for "
-                + "ServerLimits.clientActorsPerClient")
+                + "ServerLimits.clientActors.perClient")
     }
 }

@@ -15,6 +15,8 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     public typealias ResultHandler = CallResultHandler
     public typealias SerializationRequirement = any (Codable & Sendable)
 
+    /// The types that callers may name as generic arguments.
+    package let genericTypes = GenericTypes()
     /// The actors that live here.
     private let locals: any ActorRegistry
     private let nextShard = Atomic<Int>(0)

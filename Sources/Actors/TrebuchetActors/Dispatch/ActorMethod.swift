@@ -22,7 +22,7 @@ package final class ActorMethod: Sendable {
     /// Indicates whether responses are recorded for clients that request it.
     package let isIdempotent: Bool
     /// Indicates whether calls are checked before they may take the fast path: the method is idempotent, or a server of the process
-    /// has a rate for methods with its name. It never becomes false again.
+    /// has a rate for it. It never becomes false again.
     package let isChecked: Atomic<Bool>
     /// Indicates whether the arguments are hidden from the inspector.
     package let isRedacted: Bool

@@ -102,21 +102,14 @@ package final class ActorType: Sendable {
         mangledNames.method(mangled, arguments: count)
     }
 
-    /// Takes calls of the methods with these names off the fast path.
-    fileprivate func checkCalls(of names: Set<String>) {
-        for method in methods where names.contains(method.name) { method.isChecked.store(true, ordering: .relaxed) }
+    /// Returns whether the type has a method or stream of this name.
+    package func hasTarget(_ name: String) -> Bool { if case .unknown = target(name) { false } else { true } }
+
+    /// Takes calls of the method with this name off the fast path, at all servers of the process: each of them then looks for its
+    /// own rate. Other methods stay on it.
+    package func checkCalls(of name: String) {
+        for method in methods where method.name == name { method.isChecked.store(true, ordering: .relaxed) }
     }
-
-    private let isHidden = Atomic<Bool>(false)
-    /// Indicates whether the inspector may show states of its actors and arguments of their calls.
-    package var isInspectable: Bool { !isHidden.load(ordering: .relaxed) }
-    /// Hides the actors of this type from the inspector, permanently and for all servers of the process.
-    package func hide() { isHidden.store(true, ordering: .relaxed) }
-
-    private let hasStayed = Atomic<Bool>(false)
-    /// Returns true at the first call: for the first idle actor of the type that stays active because of a change that is not
-    /// persisted.
-    package var isFirstRetained: Bool { !hasStayed.exchange(true, ordering: .relaxed) }
 
     /// The description of the dispatch table.
     package var description: ActorTypeDescription {
@@ -134,41 +127,18 @@ package final class ActorType: Sendable {
 
 /// The actor types that the program has used so far.
 package enum ActorTypes {
-    private struct Known {
-        private(set) var types: [ObjectIdentifier: ActorType] = [:]
-        /// The names of methods that some server has a rate for.
-        private var ratedNames: Set<String> = []
-
-        mutating func insert(_ type: ActorType, _ key: ObjectIdentifier) {
-            type.checkCalls(of: ratedNames)
-            types[key] = type
-        }
-
-        mutating func checkCalls(of names: Set<String>) {
-            ratedNames.formUnion(names)
-            for type in types.values { type.checkCalls(of: names) }
-        }
-    }
-
-    private static let known = Mutex(Known())
+    private static let known = Mutex<[ObjectIdentifier: ActorType]>([:])
 
     /// Returns the entry of an actor type.
     package static func entry<A: TrebuchetActor>(of type: A.Type) -> ActorType {
         let key = ObjectIdentifier(type)
-        if let found = known.withLock({ $0.types[key] }) { return found }
+        if let found = known.withLock({ $0[key] }) { return found }
         let created = ActorType(type)
         return known.withLock { known in
-            if let found = known.types[key] { return found }
-            known.insert(created, key)
+            if let found = known[key] { return found }
+            known[key] = created
             return created
         }
-    }
-
-    /// Takes calls of the methods with these names off the fast path, in all types. Servers with rates for methods call it before
-    /// they have connections, so that their other methods stay on it.
-    package static func checkCalls(of names: Set<String>) {
-        guard !names.isEmpty else { return }
-        known.withLock { $0.checkCalls(of: names) }
     }
 }
 

@@ -1,4 +1,5 @@
 internal import Bytes
+internal import Distributed
 public import TrebuchetWire
 
 /// The arguments of a call, decoded one after the other from the message that carries them.
@@ -82,7 +83,8 @@ public struct _CallArguments: ~Copyable {
                 .invalidArguments, "the type of generic parameter \(index + 1) is missing in genericSubstitutions")
         }
         let name = envelope.pointee.string(envelope.pointee.genericSubstitutions[index], in: message)
-        return try GenericTypes.type(named: name)
+        let system = coder._withUnsafeGuaranteedRef { $0.userInfo[.actorSystemKey] as? TrebuchetActorSystem }
+        return try (system?.genericTypes ?? .standard).type(named: name)
     }
 
     /// Returns the error for a type that does not satisfy the requirements of the generic parameter at `index`.

@@ -1,13 +1,19 @@
 internal import Bytes
 internal import Synchronization
 
-/// The types that a caller may name as generic arguments of a method.
+/// The types that a caller may name as generic arguments of a method: those of the standard library, and those that one server
+/// or client has registered.
 ///
 /// A type has its readable name, such as `Bank.Account`, or its mangled name if other programs cannot know the readable one.
 /// Both are looked up in a table of registered types: with a peer's text, the runtime could be made to create types without
 /// limit.
-package enum GenericTypes {
-    private static let known: Mutex<[String: any Any.Type]> = {
+package final class GenericTypes: Sendable {
+    /// The types of the standard library alone.
+    static let standard = GenericTypes()
+
+    private let registered = Mutex<[String: any Any.Type]>([:])
+
+    private static let predefined: Mutex<[String: any Any.Type]> = {
         let types: [any (Codable & Sendable).Type] = [
             Bool.self, Int.self, Int8.self, Int16.self, Int32.self, Int64.self, UInt.self, UInt8.self, UInt16.self,
             UInt32.self, UInt64.self, Float.self, Double.self, String.self, [Int].self, [String].self, [Double].self,
@@ -19,7 +25,7 @@ package enum GenericTypes {
     }()
 
     /// Registers a type that callers may name.
-    package static func register(_ type: any Any.Type) { known.withLock { register(type, to: &$0) } }
+    package func register(_ type: any Any.Type) { registered.withLock { Self.register(type, to: &$0) } }
 
     private static func register(_ type: any Any.Type, to table: inout [String: any Any.Type]) {
         let readable = _typeName(type, qualified: true)
@@ -29,12 +35,12 @@ package enum GenericTypes {
     }
 
     /// Returns the type with this name. Throws if it is not registered.
-    static func type(named name: String) throws(TrebuchetError) -> any Any.Type {
-        if let type = known.withLock({ $0[name] }) { return type }
+    func type(named name: String) throws(TrebuchetError) -> any Any.Type {
+        if let type = Self.predefined.withLock({ $0[name] }) ?? registered.withLock({ $0[name] }) { return type }
         throw TrebuchetError(
             .invalidArguments,
-            "type '\(name.prefix(bytes: 128))' is not registered at the server for generic parameters: register it with "
-                + "server.register(genericTypes:)")
+            "type '\(name.prefix(bytes: 128))' is not registered for generic parameters where the actor lives: register it there "
+                + "with register(genericTypes:)")
     }
 
     static func name(of type: any Any.Type) -> String {

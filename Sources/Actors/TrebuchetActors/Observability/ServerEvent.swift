@@ -57,6 +57,8 @@ public enum ServerEvent: Sendable {
     case slotLost(Int)
     /// A log line for operators.
     case logMessage(Level, String)
+    /// A line about events of other kinds, for a log without fields: rejected clients, failures of the store, blocked reactors.
+    case summary(String)
     /// A span of a sampled trace has ended.
     case spanEnded(TraceSpan)
 
@@ -89,6 +91,8 @@ public enum ServerEvent: Sendable {
         public static let rejections = Kinds(rawValue: 1 << 9)
         /// Spans. The server traces only while an event handler receives these.
         public static let spans = Kinds(rawValue: 1 << 10)
+        /// Lines about events of other kinds, for a log without fields.
+        public static let summaries = Kinds(rawValue: 1 << 12)
         /// The kinds for which calls have numbers. A constant, because it is read with each call.
         package static var callsOrVersions: Kinds { Kinds(rawValue: 1 << 1 | 1 << 2) }
         /// The kinds for which a call is observed.
@@ -286,6 +290,7 @@ public enum ServerEvent: Sendable {
         case .storeWriteCompleted: .store
         case .limitReached: .limits
         case .spanEnded: .spans
+        case .summary: .summaries
         case .reactorStalled, .serverDraining, .serverStopped, .slotAcquired, .slotLost, .logMessage: .server
         }
     }

@@ -18,7 +18,7 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
     weak var callQueue: AnyObject?
     /// The budget in which large versions of states are counted while they are needed. Set before actors are exposed.
     package var memory: MemoryBudget?
-    /// `ServerLimits.resumeTime`. Set before actors are exposed.
+    /// `ServerLimits.streams.resumeRetention`. Set before actors are exposed.
     package var resumeTime = Duration.seconds(30)
     /// The metrics of this reactor.
     package let counts = ShardMetrics()

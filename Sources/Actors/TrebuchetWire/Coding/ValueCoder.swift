@@ -14,7 +14,7 @@ package import Bytes
 /// `@unchecked Sendable`: one thread at a time uses it. A reactor has its own coder; other code takes one from a pool and returns
 /// it.
 package final class ValueCoder: @unchecked Sendable {
-    private let userInfo: [CodingUserInfoKey: any Sendable]
+    package let userInfo: [CodingUserInfoKey: any Sendable]
     // Unchecked access: while the writer or the reader is in use, `isWriting` or `isReading` excludes any other use.
     @exclusivity(unchecked) private var writer: JSONWriter?
     @exclusivity(unchecked) private var reader: JSONReader?

@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// The limits of one connection in the server's `hello`: the settings of `ServerLimits` with the same names.
+/// The limits of one connection in the server's `hello`: settings of `ServerLimits`, under the names of the protocol.
 package struct AdvertisedLimits: Hashable, Sendable, Decodable {
     /// The bytes that each in-flight call counts in addition to its message.
     package static let callOverhead = 4 << 10

@@ -180,7 +180,7 @@ final class InboundClientCalls {
             guard count <= limit else {
                 throw TrebuchetError(
                     .internal,
-                    "the message with the result has \(count) bytes; the server's limit is \(limit) (ServerLimits.clientResponseSize "
+                    "the message with the result has \(count) bytes; the server's limit is \(limit) (ServerLimits.clientCalls.responseBytes "
                         + "at the server)")
             }
             callID.withUnsafeBytes {

@@ -46,7 +46,7 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, UpstreamServer, @unc
         (self.alias, streamPrefix) = (alias, client.streams)
         self.pendingDeliveries = pendingDeliveries
         host = client.address.flatMap { AddressKey($0) }.flatMap { $0.isLoopback ? nil : $0 }
-        largestMessage = shard.limits.messageSize
+        largestMessage = shard.limits.messages.inboundBytes
         reactor.execute { self.open(client, at: shard) }
     }
 

@@ -32,7 +32,7 @@ final class NodeShard: ShardRouter, @unchecked Sendable {
     ///
     /// - Returns: The waiting lookup; nil when it was answered.
     func withOwner(of slot: ClusterSlot, _ answer: @escaping SlotOwnerLookups.Completion) -> SlotLookupWaiter? {
-        lookups.withOwner(of: slot, waitingUpTo: shard.limits.callTimeout, answer)
+        lookups.withOwner(of: slot, waitingUpTo: shard.limits.calls.timeout, answer)
     }
 
     /// Looks up the owner of a slot again after a pause: the node does not own it, or has left. A stopping node is not asked again.
@@ -42,7 +42,7 @@ final class NodeShard: ShardRouter, @unchecked Sendable {
         } else {
             nodes.directory.invalidate(slot, ownedBy: node)
         }
-        lookups.retryLookup(of: slot, waitingUpTo: shard.limits.callTimeout)
+        lookups.retryLookup(of: slot, waitingUpTo: shard.limits.calls.timeout)
     }
 
     /// Indicates whether calls may be on their way to actors that have just moved from this node to another one.

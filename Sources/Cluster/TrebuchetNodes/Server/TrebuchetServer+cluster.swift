@@ -14,11 +14,11 @@ extension TrebuchetServer {
     ///     actors with `placement: .cluster`, from which the next owner of such an actor loads them. The states of all other actors
     ///     are in `store`.
     ///   - showsErrorText: True to send text and type of non-`Codable` errors to callers, for development.
-    ///   - log: Receives the lines of the server log. It may be called from any thread and must not block. Standard error by default.
+    ///   - log: The event handler that writes the log: a `ConsoleLog` by default, for operators a `ServerLog`, or nil.
     public convenience init(
-        transport: TrebuchetTransport, reactors: Int? = nil, limits: ServerLimits = ServerLimits(),
+        transport: ServerTransport, reactors: Int? = nil, limits: ServerLimits = ServerLimits(),
         access: AccessPolicy = .open, store: (any StateStore)? = nil, cluster: ClusterMembership?,
-        showsErrorText: Bool = false, log: @escaping @Sendable (String) -> Void = ServerLog.standardError
+        showsErrorText: Bool = false, log: (any ServerEventHandler)? = ConsoleLog()
     ) {
         self.init(
             transport: transport, on: .forServer(count: reactors), limits: limits, access: access, store: store,

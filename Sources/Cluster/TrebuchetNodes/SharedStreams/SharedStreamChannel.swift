@@ -34,7 +34,7 @@ final class SharedStreamChannel: NodeChannelHandler, SharedStreamPublisherOwner,
     func receive(_ frame: NodeFrame) {
         switch frame.kind {
         case .toOwnerPart:
-            guard parts.count + frame.payload.count <= shard.limits.messageSize else {
+            guard parts.count + frame.payload.count <= shard.limits.messages.inboundBytes else {
                 return channelDidBreak(received: 0)
             }
             parts += frame.payload

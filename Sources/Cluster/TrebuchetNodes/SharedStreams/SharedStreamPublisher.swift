@@ -69,7 +69,7 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
     }
 
     private func startStream(_ number: UInt64, _ request: SharedStreamRequest, of source: StreamProducer) {
-        let position = source.position(retainedFor: shard.limits.resumeTime)
+        let position = source.position(retainedFor: shard.limits.streams.resumeRetention)
         let isResumed = source.canResume(from: request.sequence, in: request.epoch)
         // A new stream starts with the whole value, or after the position of its first client where events must not be skipped.
         let isBehind = isResumed && (!request.isFresh || source.buffer != nil)

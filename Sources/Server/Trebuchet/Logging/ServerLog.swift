@@ -4,8 +4,7 @@ public import TrebuchetActors
 
 /// Writes log lines for operators: connections, rejections, calls and failures, with machine-readable fields.
 ///
-///     let log = ServerLog(level: .info, format: .json)
-///     server.addEventHandler(log)
+///     let server = TrebuchetServer(transport: transport, log: ServerLog(level: .info, format: .json))
 ///
 /// A line has the time, the level, the message and, as far as known, `connection`, `address`, `principal`, `type`, `actor`,
 /// `method` and `seconds`. It never contains arguments, results, states, tokens or codes. Rejections and limits of one kind are
@@ -20,12 +19,6 @@ public final class ServerLog: ServerEventHandler {
         case text
         /// One JSON object per line, with `time`, `level` and `message`.
         case json
-    }
-
-    /// Writes a line without time and level to standard error; the default log of a server. It does not block: a separate
-    /// thread writes, as for a `ServerLog`. A program that ends regularly waits up to one second for the last lines.
-    public static let standardError: @Sendable (String) -> Void = { line in
-        StandardStream.error.write(soon: "trebuchet: \(line)")
     }
 
     /// The kinds of events that the log receives, depending on `level`.

@@ -55,6 +55,9 @@ package struct ServerView: Sendable {
         server.directory.all
     }
 
+    /// Returns whether the inspector may show states of actors of a type, and arguments of their calls.
+    package func isInspectable(_ type: ActorType) -> Bool { !server.context.hiddenTypes.contains(type) }
+
     /// Returns an active actor. Never activates one.
     package func actor(_ name: String) -> ActorRecord? { server.directory.record(ActorName(name)) }
 

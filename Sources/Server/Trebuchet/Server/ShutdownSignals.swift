@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Platform
 internal import Synchronization
 
 /// Handles the signals that shut down a program. From init until `end()` these signals do not end the process.
@@ -20,7 +21,7 @@ package final class ShutdownSignals: Sendable {
     ///   - log: receives a line at a second signal.
     package init(
         _ signals: Set<ProcessSignal> = [.interrupt, .terminate], secondSignalLoss: String? = nil,
-        log: @escaping @Sendable (String) -> Void = ServerLog.standardError
+        log: @escaping @Sendable (String) -> Void = { StandardStream.error.write(soon: "trebuchet: \($0)") }
     ) {
         self.secondSignalLoss = secondSignalLoss
         self.log = log

@@ -4,11 +4,15 @@ internal import TrebuchetActors
 
 /// Loading of persisted states before the first call.
 extension TrebuchetServer {
-    /// Loads an exposed actor.
-    ///
-    /// - Returns: true if the actor is active.
-    func load(_ name: ActorName) async -> Bool {
-        await (try? directory.activate(name, for: nil)?.value) != nil
+    /// Loads an exposed actor. Returns the error of its calls if that fails.
+    func load(_ name: ActorName) async -> TrebuchetError? {
+        do {
+            _ = try await directory.activate(name, for: nil)?.value
+            return nil
+        } catch {
+            let cause = CallerRefusal.cause(of: error)
+            return cause as? TrebuchetError ?? TrebuchetError(.internal, "\(cause)")
+        }
     }
 
     /// The delays between attempts to load an actor that is exposed by its name.
@@ -20,7 +24,9 @@ extension TrebuchetServer {
             var failures = 1
             while true {
                 try? await Task.sleep(for: Self.loadBackoff.delay(afterFailures: failures))
-                guard let self, !isStopping, directory.isUnloaded(name, registration), await !load(name) else { return }
+                guard let self, !isStopping, directory.isUnloaded(name, registration), await load(name) != nil else {
+                    return
+                }
                 failures += 1
             }
         }

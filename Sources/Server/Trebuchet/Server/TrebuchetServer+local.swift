@@ -3,19 +3,11 @@ internal import Synchronization
 internal import Transports
 internal import WebSockets
 
-extension TrebuchetTransport {
-    /// Returns a transport to a server in this process without a socket, with the same messages, for tests and previews. For clients
-    /// only.
-    public static func local(_ server: TrebuchetServer) -> TrebuchetTransport {
-        TrebuchetTransport(kind: .local(server))
-    }
-}
-
 extension TrebuchetServer {
     /// Returns a transport to this server for a client with the given principal. `AccessPolicy.authenticate` is skipped, and the
     /// policy still authorizes the principal's calls.
     package func localTransport(as principal: String?) -> TrebuchetTransport {
-        TrebuchetTransport(kind: .local(ImpersonatingServer(self, principal)))
+        TrebuchetTransport(.local(ImpersonatingServer(self, principal)))
     }
 }
 

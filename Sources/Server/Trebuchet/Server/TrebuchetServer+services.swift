@@ -46,7 +46,7 @@ extension TrebuchetServer {
         for shard in shards { shard.reactor.run { shard.helpers.addOwner(prefix, owner) } }
     }
 
-    /// The budget of `ServerLimits.bufferedBytes`, in which services count the memory that they hold for clients.
+    /// The budget of `ServerLimits.memory.total`, in which services count the memory that they hold for clients.
     package var memoryBudget: MemoryBudget { context.memory }
 
     /// Writes a line to the server log.

@@ -24,7 +24,7 @@ public final class TrebuchetServer: Sendable {
 
     /// The system that the server's actors are created in.
     public let actorSystem: TrebuchetActorSystem
-    private let transport: TrebuchetTransport
+    private let transport: ServerTransport
     package let context: ServerContext
     package let shards: [ServerShard]
     let access: AccessPolicy
@@ -58,14 +58,14 @@ public final class TrebuchetServer: Sendable {
     ///     `placement: .cluster` in a cluster. Without one, the default, these states are only in memory. The server does not close it. A store belongs to one server at a time: while another server of this process has it, `start` and
     ///     calls of actors with such states fail.
     ///   - showsErrorText: True to send text and type of non-`Codable` errors to callers, for development. By default these are
-    ///     written to `log` under a number, and the caller receives only the number. Callers always receive `Codable` errors and
+    ///     written to the log under a number, and the caller receives only the number. Callers always receive `Codable` errors and
     ///     every `TrebuchetError`.
-    ///   - log: Receives the lines of the server log: errors that are not `Codable`, actors that were deactivated with an error,
-    ///     methods that blocked their reactor. It may be called from any thread and must not block. Standard error by default.
+    ///   - log: The event handler that writes the log: a `ConsoleLog` by default, for operators a `ServerLog`, or nil. It receives
+    ///     events from the start on; `addEventHandler` adds others.
     public convenience init(
-        transport: TrebuchetTransport, reactors: Int? = nil, limits: ServerLimits = ServerLimits(),
+        transport: ServerTransport, reactors: Int? = nil, limits: ServerLimits = ServerLimits(),
         access: AccessPolicy = .open, store: (any StateStore)? = nil,
-        showsErrorText: Bool = false, log: @escaping @Sendable (String) -> Void = ServerLog.standardError
+        showsErrorText: Bool = false, log: (any ServerEventHandler)? = ConsoleLog()
     ) {
         self.init(
             transport: transport, on: .forServer(count: reactors), limits: limits, access: access, store: store,
@@ -78,16 +78,15 @@ public final class TrebuchetServer: Sendable {
     ///   - owner: An object that the server retains, for tests.
     ///   - makeRouter: Creates the router to actors of other servers; none by default.
     package init(
-        transport: TrebuchetTransport, on group: ReactorGroup, holding owner: (any AnyObject & Sendable)? = nil,
+        transport: ServerTransport, on group: ReactorGroup, holding owner: (any AnyObject & Sendable)? = nil,
         limits: ServerLimits, access: AccessPolicy, store: (any StateStore)?,
         routedBy makeRouter: ServerContext.RouterFactory? = nil, showsErrorText: Bool,
-        log: @escaping @Sendable (String) -> Void
+        log: (any ServerEventHandler)?
     ) {
         self.owner = owner
         self.transport = transport
         self.access = access
-        ActorTypes.checkCalls(of: Set(limits.callsPerMethod.keys))
-        let principals = limits.callsPerPrincipalRate.map { ShardedBuckets<PrincipalName>($0) }
+        let principals = limits.calls.rate.perPrincipal.map { ShardedBuckets<PrincipalName>($0) }
         let parts = ServerContext(
             reactors: group.reactors.count, limits: limits, showsErrorText: showsErrorText, routedBy: makeRouter,
             log: log)
@@ -105,8 +104,8 @@ public final class TrebuchetServer: Sendable {
             claims.append(claim)
             for shard in system.shards {
                 let writer = StateWriter(
-                    store, claim, parts.disclosure, stateSize: limits.persistedStateSize,
-                    eventBytes: limits.persistedEventBytes, responseLifetime: limits.recordedResponseTime,
+                    store, claim, parts.disclosure, stateSize: limits.persistence.stateBytes,
+                    eventBytes: limits.persistence.eventBytes, responseLifetime: limits.idempotency.retention,
                     reactor: shard.reactor)
                 writer.didChangeHealth = failures.reporter(isClustered ? "the engine" : "the store")
                 parts.locals.write(writer, on: shard, isClustered: isClustered)
@@ -118,7 +117,7 @@ public final class TrebuchetServer: Sendable {
         shards = zip(system.shards, group.reactors).enumerated().map { index, pair in
             let (states, reactor) = pair
             states.memory = parts.memory
-            states.resumeTime = limits.resumeTime
+            states.resumeTime = limits.streams.resumeRetention
             return ServerShard(states: states, on: reactor, index: index, context: parts, system: system)
         }
         for shard in shards {
@@ -156,9 +155,9 @@ public final class TrebuchetServer: Sendable {
     private var limits: ServerLimits { context.limits }
 
     /// Permits types as generic arguments of methods, in addition to the standard library's scalars, and arrays and
-    /// dictionaries of them. Types that no server of the process has registered are rejected with `invalidArguments`.
+    /// dictionaries of them. Other types are rejected with `invalidArguments`.
     public func register(genericTypes types: any (Codable & Sendable).Type...) {
-        for type in types { GenericTypes.register(type) }
+        for type in types { actorSystem.genericTypes.register(type) }
     }
 
     /// Decodes errors of these types when a client actor throws them. Types that a method names in `throws(…)` need no
@@ -171,21 +170,25 @@ public final class TrebuchetServer: Sendable {
 
     /// Exposes an actor to clients under a name, replacing an actor exposed before under that name.
     ///
-    /// With a store, the actor's persisted states are loaded before this returns. If that fails, calls and streams fail with the
-    /// error. Each of them first tries to load again, and so does the server, until loading succeeds. The actor belongs to this
-    /// server: each server of a cluster has a separate actor of the name.
+    /// With a store, the actor's persisted states are loaded before this returns. If that fails, the actor is exposed, and calls and
+    /// streams fail with the error. Each of them first tries to load again, and so does the server, until loading succeeds. The
+    /// actor belongs to this server: each server of a cluster has a separate actor of the name.
     ///
-    /// - Parameter inspectable: Indicates whether the inspector shows the actor's states and the arguments of its calls. False hides them for
-    ///   all actors of its type in the process.
-    public func expose<A: TrebuchetActor>(_ actor: A, as name: String, inspectable: Bool = true) async {
-        if !inspectable { ActorTypes.entry(of: A.self).hide() }
+    /// - Parameter inspectable: True, the default, if the inspector shows the actor's states and the arguments of its calls. False
+    ///   hides them for all actors of its type at this server.
+    /// - Returns: The error with which persisted states could not be loaded yet (`internal`, `unavailable`); nil after success.
+    @discardableResult
+    public func expose<A: TrebuchetActor>(
+        _ actor: A, as name: String, inspectable: Bool = true
+    ) async -> TrebuchetError? {
+        if !inspectable { context.hiddenTypes.insert(ActorTypes.entry(of: A.self)) }
         guard locals.mustLoad(A.self) else {
             warnOfMemory(A.self, as: name)
             let old = directory.record(ActorName(name))
             directory.insert(locals.record(of: actor, name: name, holding: true, in: actorSystem))
             await removeActor(name)
             await retire(old)
-            return
+            return nil
         }
         let old = directory.record(ActorName(name))
         let registration = ActorDirectory.Registration(type: ActorTypes.entry(of: A.self)) {
@@ -205,7 +208,9 @@ public final class TrebuchetServer: Sendable {
             await removeActor(name)
             if old?.actor !== actor { await retire(old) }
         }
-        if await !load(ActorName(name)) { retryLoading(ActorName(name), registration) }
+        guard let error = await load(ActorName(name)) else { return nil }
+        retryLoading(ActorName(name), registration)
+        return error
     }
 
     /// Waits until the states of an unexposed actor are written.
@@ -242,7 +247,7 @@ public final class TrebuchetServer: Sendable {
         _ make: @escaping @Sendable (_ id: String) async throws -> A
     ) {
         precondition(pattern.utf8.last == UInt8(ascii: "*"), "pattern '\(pattern)' must end in *, such as lists/*")
-        if !inspectable { ActorTypes.entry(of: A.self).hide() }
+        if !inspectable { context.hiddenTypes.insert(ActorTypes.entry(of: A.self)) }
         let isClustered = placement == .cluster && context.router != nil
         if !locals.mustLoad(A.self, isClustered: isClustered) { warnOfMemory(A.self, as: pattern) }
         directory.insert(
@@ -312,12 +317,6 @@ public final class TrebuchetServer: Sendable {
     /// server.
     @discardableResult
     public func start() async throws -> SocketAddress {
-        guard case .webSocket(let host, let port, let security) = transport.kind else {
-            throw TransportError(.addressInvalid, "a server listens with .webSocket(host:port:); .local is for clients")
-        }
-        if case .client = security {
-            throw TransportError(.tls, "a server requires TLSServerSettings: a certificate and its key")
-        }
         let isIdle = state.withLock { state in
             guard case .idle = state else { return false }
             state = .running(nil)
@@ -336,8 +335,7 @@ public final class TrebuchetServer: Sendable {
             let pages = PageRouter(pageSources.withLock { $0 }, limits.pages)
             servedPages.withLock { $0 = pages }
             let listener = try WebSocketConnections.listen(
-                host: host, port: port, security, compression: transport.compression, shards: shards, parts: context,
-                access: access, pages: pages)
+                transport, shards: shards, parts: context, access: access, pages: pages)
             state.withLock { $0 = .running(listener) }
             if let writer = shards.first?.stateWriter { Task { await writer.scheduleDeletionOfEarlierResponses() } }
             let (log, events) = (context.plainLog, context.events)
@@ -370,10 +368,7 @@ public final class TrebuchetServer: Sendable {
     }
 
     /// Indicates whether the server uses TLS.
-    var hasTLS: Bool {
-        guard case .webSocket(_, _, .server) = transport.kind else { return false }
-        return true
-    }
+    var hasTLS: Bool { transport.tls != nil }
 
     /// Indicates whether shutdown has begun or completed.
     var isStopping: Bool { state.withLock { if case .stopping = $0 { true } else { false } } }

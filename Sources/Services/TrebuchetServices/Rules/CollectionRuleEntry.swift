@@ -73,8 +73,8 @@ struct CollectionRuleEntry: Sendable {
         limits.collectionBytes = bytes ?? limits.collectionBytes
         limits.documentBytes = documentBytes ?? limits.documentBytes
         if writesPerSecond != nil || writesAtOnce != nil {
-            let rate = writesPerSecond ?? limits.writes.callsPerSecond
-            limits.writesToCollection = RateLimit(
+            let rate = writesPerSecond ?? limits.writesPerConnection.callsPerSecond
+            limits.writesPerConnectionAndCollection = RateLimit(
                 callsPerSecond: rate, burst: writesAtOnce ?? max(1, Int(min(rate * 5, 1e9))))
         }
         return limits

@@ -32,7 +32,7 @@ public final class TrebuchetBackend: Sendable {
     ///   - credentials: the storage for the session, which is resumed after a restart. Default: in memory.
     ///   - options: options of the client; their `token` is not used. Default: ``options``.
     public convenience init(
-        transport: any ClientTransport, credentials: any CredentialStore = InMemoryCredentialStore(),
+        transport: some ClientTransport, credentials: any CredentialStore = InMemoryCredentialStore(),
         options: TrebuchetClient.Options = TrebuchetBackend.options
     ) {
         self.init(transport: transport, credentials: credentials, options: options) { try await Task.sleep(for: $0) }
@@ -40,7 +40,7 @@ public final class TrebuchetBackend: Sendable {
 
     /// - Parameter sleep: waits for the next renewal of the session.
     package init(
-        transport: any ClientTransport, credentials: any CredentialStore, options: TrebuchetClient.Options,
+        transport: some ClientTransport, credentials: any CredentialStore, options: TrebuchetClient.Options,
         sleep: @escaping @Sendable (Duration) async throws -> Void
     ) {
         let session = ClientSession(transport: transport, credentials: credentials, sleep: sleep)

@@ -24,10 +24,10 @@ public struct AuthLimits: Sendable {
     /// `limitReached`.
     public var waitingMails = 1_000
     /// Codes for one address that one host requests. Default 5 at once, then one in 60 minutes; using a code restores all five.
-    public var codesPerAddress = RateLimit(callsPerSecond: 1.0 / 3_600, burst: 5)
+    public var codesPerAddressAndHost = RateLimit(callsPerSecond: 1.0 / 3_600, burst: 5)
     /// Codes for one address, from all hosts. Default 50 at once, then one in 10 minutes: one host cannot use them up, and many
     /// hosts cannot guess an address's codes for long.
-    public var codesPerAddressFromAllHosts = RateLimit(callsPerSecond: 1.0 / 600, burst: 50)
+    public var codesPerAddress = RateLimit(callsPerSecond: 1.0 / 600, burst: 50)
     /// Codes requested over one connection. Default 5 at once, then one in 12 seconds.
     public var codesPerConnection = RateLimit(callsPerSecond: 1.0 / 12, burst: 5)
     /// Requests for codes, tries of codes and ID tokens, and new guests, from one host. Default 50 at once, then one a second.

@@ -26,7 +26,7 @@ public struct CollectionLimits: Sendable {
     /// Queries that one connection has open. Default 64.
     public var queriesPerConnection = 64
     /// Bytes of the documents of all loaded collections, each counted with 256 more, and of all open queries, counted by their size
-    /// and their results. They also count towards `ServerLimits.bufferedBytes`, of which they use a half at most. Above the limit,
+    /// and their results. They also count towards `ServerLimits.memory.total`, of which they use a half at most. Above the limit,
     /// unused collections are unloaded, queries are refused with `serverTooLarge`, and writes other than deletions wait. Default
     /// 256 MiB.
     public var storedBytes = 256 << 20
@@ -38,15 +38,15 @@ public struct CollectionLimits: Sendable {
     /// loaded; loopback callers do not count. At least as much as one collection at its limits. Default 64 MiB.
     public var storedBytesPerHost = 64 << 20
     /// Queries that one connection may open, close and get. Default 100 a second, 500 at once.
-    public var reads = RateLimit(callsPerSecond: 100, burst: 500)
+    public var readsPerConnection = RateLimit(callsPerSecond: 100, burst: 500)
     /// Bytes of the documents of one result; more are omitted, and the result indicates that. Default 4 MiB.
     public var resultBytes = 4 << 20
     /// Bytes of the documents of one page. Default 1 MiB.
     public var pageBytes = 1 << 20
     /// Writes that one connection may make. Default 200 a second, 1,000 at once.
-    public var writes = RateLimit(callsPerSecond: 200, burst: 1_000)
-    /// Writes that one connection may make to one collection; they count for `writes` too. Default: no separate limit.
-    public var writesToCollection: RateLimit?
+    public var writesPerConnection = RateLimit(callsPerSecond: 200, burst: 1_000)
+    /// Writes that one connection may make to one collection; they count for `writesPerConnection` too. Default: no separate limit.
+    public var writesPerConnectionAndCollection: RateLimit?
     /// Writes that all connections of one principal may make together. Default 400 a second, 2,000 at once.
     public var writesPerPrincipal = RateLimit(callsPerSecond: 400, burst: 2_000)
     /// Writes that all connections of one host, as for ``hostQuotaDivisor``, may make together. Default 1,000 a second, 5,000 at once.

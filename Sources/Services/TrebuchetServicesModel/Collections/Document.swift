@@ -1,6 +1,12 @@
 // Exported as a whole for `JSONValue`, as by TrebuchetActors.
 @_exported public import TrebuchetWire
 
+#if canImport(FoundationEssentials)
+    public import FoundationEssentials
+#else
+    public import Foundation
+#endif
+
 // trebuchet: TypeScript = { id: string; fields: { [name: string]: unknown }; creator?: string; created: number; revision: number; createdAt: number; updatedAt: number; expiresAt?: number }
 /// A document of a collection.
 public struct Document: Codable, Sendable, Identifiable {
@@ -16,25 +22,36 @@ public struct Document: Codable, Sendable, Identifiable {
     /// The id of the principal that created it; nil for a caller that was not signed in.
     public var creator: String? { contents.withMembers { $0.creator.map { String(decoding: $0, as: UTF8.self) } } }
     /// The number of the write that created it. Queries without an order sort by it.
-    public var created: Int { contents.created }
+    public var creationRevision: Int { contents.created }
     /// The number of the last write to it. Each collection counts its writes.
     public package(set) var revision: Int {
         get { contents.revision }
         set { contents.revision = newValue }
     }
-    /// The time of its creation: milliseconds since 1970 by the server's clock, which never goes backwards within a collection.
-    /// 0 for a document from a server version that did not store it.
-    public var createdAt: Int { contents.createdAt }
+    /// The time of its creation by the server's clock, which never goes backwards within a collection; nil for a document from a
+    /// server version that did not store it.
+    public var createdAt: Date? { createdMilliseconds == 0 ? nil : Self.date(createdMilliseconds) }
     /// The time of the last write, as ``createdAt``.
-    public package(set) var updatedAt: Int {
+    public var updatedAt: Date? { updatedMilliseconds == 0 ? nil : Self.date(updatedMilliseconds) }
+    /// The time from which it no longer exists; nil for no limit.
+    public var expiresAt: Date? { expiryMilliseconds.map { Self.date($0) } }
+    /// `createdAt` in milliseconds since 1970; 0 for nil.
+    package var createdMilliseconds: Int { contents.createdAt }
+    /// `updatedAt` in milliseconds since 1970; 0 for nil.
+    package var updatedMilliseconds: Int {
         get { contents.updatedAt }
         set { contents.updatedAt = newValue }
     }
-    /// The time from which it no longer exists, as ``createdAt``; nil for no limit.
-    public package(set) var expiresAt: Int? {
+    /// `expiresAt` in milliseconds since 1970.
+    package var expiryMilliseconds: Int? {
         get { contents.hasExpiry ? contents.withMembers { $0.expiresAt } : nil }
         set { change { $0.expiresAt = newValue } }
     }
+
+    private static func date(_ milliseconds: Int) -> Date {
+        Date(timeIntervalSince1970: Double(milliseconds) / 1_000)
+    }
+
     /// Distinguishes the creator's host from others within the collection. It is stored, and never sent.
     package var origin: UInt32? {
         get { contents.withMembers { $0.origin } }
@@ -55,7 +72,15 @@ public struct Document: Codable, Sendable, Identifiable {
     }
 
     /// Creates a document for tests of rules. Fields that are null are omitted.
-    public init(
+    public init(id: DocumentID, fields: JSONObject, creator: String? = nil) {
+        self.init(id: id, fields: fields, creator: creator, created: 0)
+    }
+
+    /// - Parameters:
+    ///   - created: The number of the write that created it.
+    ///   - createdAt: Milliseconds since 1970, as for the other times.
+    @_disfavoredOverload
+    package init(
         id: DocumentID, fields: JSONObject, creator: String? = nil, created: Int = 0, revision: Int = 0,
         createdAt: Int = 0, updatedAt: Int = 0, expiresAt: Int? = nil
     ) {
@@ -95,11 +120,11 @@ public struct Document: Codable, Sendable, Identifiable {
         try members.encode(id, forKey: .id)
         try members.encode(fields, forKey: .fields)
         try members.encodeIfPresent(creator, forKey: .creator)
-        try members.encode(created, forKey: .created)
+        try members.encode(creationRevision, forKey: .created)
         try members.encode(revision, forKey: .revision)
-        try members.encode(createdAt, forKey: .createdAt)
-        try members.encode(updatedAt, forKey: .updatedAt)
-        try members.encodeIfPresent(expiresAt, forKey: .expiresAt)
+        try members.encode(createdMilliseconds, forKey: .createdAt)
+        try members.encode(updatedMilliseconds, forKey: .updatedAt)
+        try members.encodeIfPresent(expiryMilliseconds, forKey: .expiresAt)
     }
 
     /// The JSON of the fields.
@@ -129,13 +154,13 @@ public struct Document: Codable, Sendable, Identifiable {
             contents.createdAt = time
         }
         revision += offset
-        updatedAt = time
+        updatedMilliseconds = time
     }
 
     /// Returns whether both are copies of one document without changes.
     package func isSame(as other: Document) -> Bool { contents.isSame(as: other.contents) }
 
-    package func isExpired(at time: Int) -> Bool { expiresAt.map { $0 <= time } ?? false }
+    package func isExpired(at time: Int) -> Bool { expiryMilliseconds.map { $0 <= time } ?? false }
 
     /// Returns the document id for an element's id in JSON; nil when that is no string and no integer.
     package static func id(_ value: JSONValue?) -> DocumentID? {

@@ -27,14 +27,14 @@ public struct RoomLimits: Sendable {
     public var membersPerHost = 250
     /// Bytes of the presences of all members of one room, each counted with 256 more. A join or a presence above the limit is
     /// refused with `roomTooLarge`. Default 4 MiB: a joining client gets the roster as one message.
-    public var rosterBytes = 4 << 20
-    /// Bytes of the presences of one principal in a room, counted as `rosterBytes`. Default 1 MiB.
+    public var rosterBytesPerRoom = 4 << 20
+    /// Bytes of the presences of one principal in a room, counted as `rosterBytesPerRoom`. Default 1 MiB.
     public var rosterBytesPerPrincipal = 1 << 20
     /// Bytes of the presences of one host, an IPv4 address or a /64 network of IPv6, in a room; loopback callers do not count.
     /// Default 1 MiB.
     public var rosterBytesPerHost = 1 << 20
     /// Bytes of the presences and stored events of all rooms, each counted with 256 more. They also count towards
-    /// `ServerLimits.bufferedBytes`. Above either limit, presences and events are refused with `serverTooLarge`. Default 256 MiB.
+    /// `ServerLimits.memory.total`. Above either limit, presences and events are refused with `serverTooLarge`. Default 256 MiB.
     public var storedBytes = 256 << 20
     /// Bytes of the presences and stored events of one connection, over all rooms; more are refused with `clientTooLarge`.
     /// Default 16 MiB.
@@ -56,15 +56,15 @@ public struct RoomLimits: Sendable {
     /// Bytes of the events that a room stores. Default 256 KiB; the newest event is always kept.
     public var historyBytes = 256 << 10
     /// Joins of one connection, over all rooms. Default 50 a second, 200 at once.
-    public var joins = RateLimit(callsPerSecond: 50, burst: 200)
+    public var joinsPerConnection = RateLimit(callsPerSecond: 50, burst: 200)
     /// Presence updates of one connection, over all rooms. Default 100 a second, 200 at once. Each 8 KiB of the presence count
     /// as one more update.
-    public var presenceUpdates = RateLimit(callsPerSecond: 100, burst: 200)
+    public var presenceUpdatesPerConnection = RateLimit(callsPerSecond: 100, burst: 200)
     /// Publishes of one connection, over all rooms. Default 50 a second, 100 at once.
-    public var publishes = RateLimit(callsPerSecond: 50, burst: 100)
+    public var publishesPerConnection = RateLimit(callsPerSecond: 50, burst: 100)
 
     /// Activations of rooms by calls that join none, from one host or loopback connection. Default 20 a second, 200 at once.
-    public var activations = RateLimit(callsPerSecond: 20, burst: 200)
+    public var activationsPerHost = RateLimit(callsPerSecond: 20, burst: 200)
 
     /// The maximum nesting depth of a presence or an event. Clients receive them inside other values, in messages of at most 64
     /// levels.

@@ -11,12 +11,12 @@ enum AdversarialTestActors {
     /// Limits with shorter times than the defaults, so that retained data expires within a test.
     static var limits: ServerLimits {
         var limits = ServerLimits()
-        limits.callTimeout = .seconds(10)
-        limits.recordedResponseTime = .seconds(2)
-        limits.resumeTime = .seconds(2)
-        limits.maximumCallTimeout = .seconds(20)
-        limits.activatedActors = 2_000
-        limits.activatedActorsPerConnection = 200
+        limits.calls.timeout = .seconds(10)
+        limits.idempotency.retention = .seconds(2)
+        limits.streams.resumeRetention = .seconds(2)
+        limits.calls.maximumTimeout = .seconds(20)
+        limits.activatedActors.total = 2_000
+        limits.activatedActors.perConnection = 200
         return limits
     }
 

@@ -294,6 +294,6 @@ extension CollectionQuery {
 
     /// Returns a query for the document with an id, which may be a string or a number in its JSON.
     fileprivate static func document(_ id: String) -> CollectionQuery {
-        CollectionQuery(where: [.isIn("id", [.string(id)] + (Int64(id).map { [.integer($0)] } ?? []))])
+        CollectionQuery(where: [.field("id", isIn: [.string(id)] + (Int64(id).map { [.integer($0)] } ?? []))])
     }
 }

@@ -44,12 +44,13 @@ struct HostedServices {
     /// - Parameters:
     ///   - store: persists accounts and documents.
     ///   - engine: stores accounts instead, shared with other nodes.
-    ///   - report: writes lines to the server log.
+    ///   - log: writes lines for the operator.
     init(
         _ arguments: ParsedArguments, store: any StateStore, engine: (any ClusterTables)? = nil,
-        report: @escaping @Sendable (ServerEvent.Level, String) -> Void
+        log: any ServerEventHandler
     ) async throws {
         self.store = store
+        let report: @Sendable (ServerEvent.Level, String) -> Void = { log.handle(.logMessage($0, LogLine.of($1))) }
         self.report = report
         isTormented = arguments.has("--torment")
         hasExamples = arguments.has("--examples")
@@ -78,10 +79,10 @@ struct HostedServices {
                     "--after-data-loss continue cannot be combined with accounts: remove auth from --services")
             }
             accounts = try await Accounts(
-                engine: engine, mailer: mailer, providers: providers, limits: limits, report: report)
+                engine: engine, mailer: mailer, providers: providers, limits: limits, log: log)
         } else {
             accounts = try await Accounts(
-                store: store, mailer: mailer, providers: providers, limits: limits, report: report)
+                store: store, mailer: mailer, providers: providers, limits: limits, log: log)
         }
     }
 

@@ -95,13 +95,8 @@ struct OperatorOptions: Sendable {
         let (service, node) = (arguments.string("--otlp-service"), arguments.string("--node"))
         spans = try arguments.string("--otlp").map { url throws(UsageError) in
             do throws(TransportError) {
-                return try OTLPExporter(url: url, service: service ?? "trebuchet", instance: node) { line in
-                    if let log {
-                        log.log(.warning, line)
-                    } else {
-                        StandardStream.error.write(soon: "trebuchet serve: \(line)")
-                    }
-                }
+                return try OTLPExporter(
+                    url: url, service: service ?? "trebuchet", instance: node, log: log ?? Self.commandLog)
             } catch {
                 throw UsageError("--otlp: \(error.message)")
             }
@@ -129,22 +124,22 @@ struct OperatorOptions: Sendable {
         return Admin(host: host, port: port, tls: isOwn ? nil : tls, token: token)
     }
 
-    /// The log of the server itself; discards lines if the server log receives them all.
-    var lines: @Sendable (String) -> Void {
-        guard log == nil else { return { _ in } }
-        return ServerLog.standardError
-    }
+    /// Writes lines of `serve` itself as plain text.
+    private static let commandLog: any ServerEventHandler = ConsoleLog(prefix: "trebuchet serve: ")
+
+    /// The log of the server.
+    var serverLog: any ServerEventHandler { log ?? ConsoleLog() }
+
+    /// The log of `serve` itself and of the services.
+    var commandLog: any ServerEventHandler { log ?? Self.commandLog }
 
     /// Logs a line of `serve` itself.
     func logNotice(_ line: String) { logLine(.notice, line) }
 
-    func logLine(_ level: ServerEvent.Level, _ line: String) {
-        if let log { log.log(level, line) } else { StandardStream.error.write(soon: "trebuchet serve: \(line)") }
-    }
+    func logLine(_ level: ServerEvent.Level, _ line: String) { commandLog.handle(.logMessage(level, LogLine.of(line))) }
 
     /// Adds the listeners and opens the endpoints of a server. Returns the lines to print about them.
     func open(on server: TrebuchetServer) throws -> [String] {
-        if let log { server.addEventHandler(log) }
         if let spans {
             server.addEventHandler(spans)
             server.setTraceSamplingRatio(sampling)

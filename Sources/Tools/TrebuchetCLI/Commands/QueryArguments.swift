@@ -55,16 +55,16 @@ enum QueryArguments {
         switch comparison {
         case "^=":
             guard value.hasPrefix("\""), case .string(let start)? = try? JSONArgument.value(value) else {
-                return .prefix(field, value)
+                return .field(field, hasPrefix: value)
             }
-            return .prefix(field, start)
+            return .field(field, hasPrefix: start)
         case "in":
             let list = value.hasPrefix("[") ? value : "[\(value)]"
             guard case .array(let values)? = try? JSONArgument.value(list) else {
                 let right = value.split(separator: ",").map { quoted(trimmed($0)) }.joined(separator: ",")
                 throw notJSON("\(option) \(text)", value, right.isEmpty ? nil : "\(option) '\(field) in \(right)'")
             }
-            return .isIn(field, values)
+            return .field(field, isIn: values)
         default: break
         }
         guard let json = try? JSONArgument.value(value) else {
@@ -74,13 +74,13 @@ enum QueryArguments {
                 "\(option) \(text)", value, isPlain ? "\(option) '\(field)\(between)\(quoted(value))'" : nil)
         }
         switch comparison {
-        case "!=": return .notEqual(field, json)
-        case "<": return .less(field, json)
-        case "<=": return .lessOrEqual(field, json)
-        case ">": return .greater(field, json)
-        case ">=": return .greaterOrEqual(field, json)
-        case "has": return .contains(field, json)
-        default: return .equal(field, json)
+        case "!=": return .field(field, doesNotEqual: json)
+        case "<": return .field(field, isLessThan: json)
+        case "<=": return .field(field, isAtMost: json)
+        case ">": return .field(field, isGreaterThan: json)
+        case ">=": return .field(field, isAtLeast: json)
+        case "has": return .field(field, contains: json)
+        default: return .field(field, equals: json)
         }
     }
 

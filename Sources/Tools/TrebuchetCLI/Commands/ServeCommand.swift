@@ -214,7 +214,7 @@ enum ServeCommand {
         signals.onHangUp {
             if !readsAgain { operators.logNotice("SIGHUP: no certificates or rules to reload") }
         }
-        var transport: TrebuchetTransport = .webSocket(host: host, port: port, tls: tls)
+        var transport: ServerTransport = .webSocket(host: host, port: port, tls: tls)
         if arguments.has("--compression") { transport = transport.compressed() }
         // Before it waits for the store or creates one.
         logWarnings(of: try HostedServices.rules(arguments), operators)
@@ -224,7 +224,7 @@ enum ServeCommand {
         if isTormented { try AdversarialTestActors.check(host: host) }
         let cluster = try await ClusterCommand.membership(arguments) { operators.logLine($0, $1) }
         var services = try await HostedServices(
-            arguments, store: file ?? MemoryStore(), engine: cluster?.1, report: { operators.logLine($0, $1) })
+            arguments, store: file ?? MemoryStore(), engine: cluster?.1, log: operators.commandLog)
         var access = services.access
         access.origins = origins
         if requiresClerk {
@@ -238,7 +238,7 @@ enum ServeCommand {
             transport: transport, reactors: reactors,
             limits: isTormented ? AdversarialTestActors.limits : limits,
             access: access, store: file, cluster: cluster?.0, showsErrorText: arguments.has("--show-errors"),
-            log: operators.lines)
+            log: operators.serverLog)
         if isTormented { await AdversarialTestActors.expose(on: server) }
         if hostsExamples { await ExampleActors.expose(on: server) }
         if arguments.has("--bench") { await exposeForBench(on: server) }

@@ -18,7 +18,8 @@ enum ExampleActors {
     static var limits: ServerLimits {
         var limits = ServerLimits()
         for method in ["addTodo(title:)", "toggleTodo(id:)", "removeTodo(id:)"] {
-            limits.callsPerMethod[method] = RateLimit(callsPerSecond: 10, burst: 100)
+            limits.calls.rate.perMethod[RatedMethod(method, of: TodoList.self)] = RateLimit(
+                callsPerSecond: 10, burst: 100)
         }
         return limits
     }

@@ -56,7 +56,7 @@ import TrebuchetTesting
             let log = Mutex<[String]>([])
             let server = TrebuchetServer(
                 transport: .webSocket(host: "127.0.0.1", port: 0), store: store,
-                log: { line in log.withLock { $0.append(line) } })
+                log: ConsoleLog { line in log.withLock { $0.append(line) } })
             let system = server.actorSystem
             let made = Journal()
             server.expose(InvocationCounter.self, as: "tallies/*", idle: .seconds(300)) { name in
@@ -124,7 +124,8 @@ import TrebuchetTesting
         let log = Mutex<[String]>([])
         let journal = Journal()
         let server = TrebuchetServer(
-            transport: .webSocket(host: "127.0.0.1", port: 0), log: { line in log.withLock { $0.append(line) } })
+            transport: .webSocket(host: "127.0.0.1", port: 0),
+            log: ConsoleLog { line in log.withLock { $0.append(line) } })
         let system = server.actorSystem
         server.expose(ActivationTestActor.self, as: "lobbies/*", idle: .seconds(300)) {
             ActivationTestActor(journal: journal, name: $0, actorSystem: system)
@@ -144,8 +145,8 @@ import TrebuchetTesting
     )
     func share() async throws {
         var limits = ServerLimits()
-        limits.activatedActors = 150
-        limits.activatedActorsPerConnection = 100
+        limits.activatedActors.total = 150
+        limits.activatedActors.perConnection = 100
         try await withLobbies(limits: limits, link: .local) { (client, server, _) async throws -> Void in
             var refusals: Set<String> = []
             for number in 0..<110 {
@@ -158,7 +159,7 @@ import TrebuchetTesting
             }
             #expect(
                 refusals == [
-                    "quota exceeded: this connection has 100 activated actors (ServerLimits.activatedActorsPerConnection); "
+                    "quota exceeded: this connection has 100 activated actors (ServerLimits.activatedActors.perConnection); "
                         + "retry when some have ended"
                 ])
             let other = TrebuchetClient(transport: .local(server))
@@ -184,7 +185,7 @@ import TrebuchetTesting
         .enabled(if: ProcessInfo.processInfo.environment["TREBUCHET_ALONE"] == "1"))
     func memory() async throws {
         var limits = ServerLimits()
-        limits.activatedActorsPerConnection = 100_000
+        limits.activatedActors.perConnection = 100_000
         try await withTestServer(link: .local, reactors: 1, limits: limits) { server in
             let system = server.actorSystem
             server.expose(OccupiedActors.self, as: "halls/*", idle: .seconds(300)) { _ in

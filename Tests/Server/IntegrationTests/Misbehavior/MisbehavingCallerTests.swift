@@ -102,7 +102,7 @@ import TrebuchetTesting
     @Test("a client cannot set a deadline beyond the server's maximum")
     func longestDeadline() async throws {
         var limits = ServerLimits()
-        limits.maximumCallTimeout = .milliseconds(50)
+        limits.calls.maximumTimeout = .milliseconds(50)
         try await withLobbies(limits: limits) { (peer, _, _) async throws -> Void in
             peer.send(
                 #"{"type":"invocation","payload":{"callID":"1","actorID":"lobbies/1","targetIdentifier":"enter()","#
@@ -148,19 +148,19 @@ import TrebuchetTesting
     @Test("calls that wait for their actor count, and so do their bytes")
     func counted() async throws {
         var limits = ServerLimits()
-        limits.callsPerConnection = 3
-        limits.callBytesPerConnection = 40_000
+        limits.calls.perConnection = 3
+        limits.calls.bytesPerConnection = 40_000
         try await withLobbies(limits: limits) { (peer, server, journal) async throws -> Void in
             let text = String(repeating: "a", count: 20_000)
             peer.invoke("1", "lobbies/1", "note(_:)", "[\"\(text)\"]")
             peer.invoke("2", "lobbies/1", "note(_:)", "[\"\(text)\"]")
             let tooLarge = try await message(peer).error
             #expect(tooLarge?.code == "rateLimited")
-            #expect(tooLarge?.message.contains("callBytesPerConnection") == true)
+            #expect(tooLarge?.message.contains("calls.bytesPerConnection") == true)
             for callID in ["3", "4", "5"] { peer.invoke(callID, "lobbies/1", "enter()") }
             let tooMany = try await message(peer)
             #expect(tooMany.callID == "5")
-            #expect(tooMany.error?.message.contains("callsPerConnection") == true)
+            #expect(tooMany.error?.message.contains("calls.perConnection") == true)
             #expect(server.bufferedBytes > 20_000)
             peer.abort()
             #expect(await eventually { server.bufferedBytes == 0 })
@@ -172,8 +172,8 @@ import TrebuchetTesting
     @Test("the server's buffered memory has a limit, and existing work survives it")
     func bufferedMemory() async throws {
         var limits = ServerLimits()
-        limits.bufferedBytes = 8_000
-        limits.bufferedBytesPerHost = 16_000
+        limits.memory.total = 8_000
+        limits.memory.perHost = 16_000
         try await withLobbies(limits: limits) { (peer, server, journal) async throws -> Void in
             let other = try await RawPeer.connect(try #require(server.address))
             let text = String(repeating: "a", count: 1_500)

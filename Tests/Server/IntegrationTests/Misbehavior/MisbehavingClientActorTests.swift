@@ -143,7 +143,7 @@ import WebSockets
     @Test("an oversized or malformed response fails only its call")
     func answers() async throws {
         var limits = ServerLimits()
-        limits.clientResponseSize = 1_000
+        limits.clientCalls.responseBytes = 1_000
         try await withHost(limits: limits) { host, address, server in
             let peer = try await peer(address)
             #expect(try await enter(peer) == nil)
@@ -152,7 +152,7 @@ import WebSockets
             answer(peer, callID, #""\#(String(repeating: "x", count: 1_000))""#)
             let outcome = try await first.value
             #expect(outcome.first == "internal")
-            #expect(outcome.last?.contains("ServerLimits.clientResponseSize") == true, "\(outcome)")
+            #expect(outcome.last?.contains("ServerLimits.clientCalls.responseBytes") == true, "\(outcome)")
             let second = Task { try await host.tell("b") }
             answer(peer, try #require(await peer.next()?.payload.callID), #""seven""#)
             #expect(try await second.value.first == "internal")
@@ -168,7 +168,7 @@ import WebSockets
             #expect(try await host.ask(100) == ["100"])
             let refused = try await host.ask(2_000)
             #expect(refused.first == "internal")
-            #expect(refused.last?.contains("ServerLimits.clientResponseSize") == true, "\(refused)")
+            #expect(refused.last?.contains("ServerLimits.clientCalls.responseBytes") == true, "\(refused)")
             await client.close()
         }
     }
@@ -176,19 +176,19 @@ import WebSockets
     @Test("the references of one client, and of all, are limited; the error names limit and setting")
     func references() async throws {
         var limits = ServerLimits()
-        limits.clientActorsPerClient = 2
-        limits.clientActors = 3
+        limits.clientActors.perClient = 2
+        limits.clientActors.total = 3
         try await withHost(limits: limits) { host, address, server in
             let first = try await peer(address)
             for name in ["a", "b", "a"] { #expect(try await enter(first, name) == nil) }
             let refusal = try await enter(first, "c")
             #expect(refusal?.code == "rateLimited")
             #expect(
-                refusal?.message.contains("ServerLimits.clientActorsPerClient") == true, "\(refusal?.message ?? "")")
+                refusal?.message.contains("ServerLimits.clientActors.perClient") == true, "\(refusal?.message ?? "")")
             let second = try await peer(address, as: "another-identity-that-nobody-guesses")
             #expect(try await enter(second, "a") == nil)
             let full = try await enter(second, "b")
-            #expect(full?.message.contains("ServerLimits.clientActors)") == true, "\(full?.message ?? "")")
+            #expect(full?.message.contains("ServerLimits.clientActors.total)") == true, "\(full?.message ?? "")")
             try await host.leaveAll()
             #expect(await eventually { server.clientActorCount == 0 })
             #expect(try await enter(first, "c") == nil)
@@ -221,9 +221,9 @@ import WebSockets
         "the references of a principal's clients, and of a host's, are limited separately",
         arguments: ["Principal", "Host"])
     func shares(whose: String) async throws {
-        let setting = "clientActorsPer\(whose)"
+        let setting = "clientActors.per\(whose)"
         var limits = ServerLimits()
-        if whose == "Principal" { limits.clientActorsPerPrincipal = 2 } else { limits.clientActorsPerHost = 2 }
+        if whose == "Principal" { limits.clientActors.perPrincipal = 2 } else { limits.clientActors.perHost = 2 }
         try await withShares(whose, limits) { host, server, peer in
             let first = try await peer(1, 0)
             let second = try await peer(2, 0)
@@ -251,9 +251,9 @@ import WebSockets
         "the in-flight calls to a principal's clients, and to a host's, are limited separately",
         arguments: ["Principal", "Host"])
     func callShares(whose: String) async throws {
-        let setting = "callsToClientsPer\(whose)"
+        let setting = "clientCalls.per\(whose)"
         var limits = ServerLimits()
-        if whose == "Principal" { limits.callsToClientsPerPrincipal = 2 } else { limits.callsToClientsPerHost = 2 }
+        if whose == "Principal" { limits.clientCalls.perPrincipal = 2 } else { limits.clientCalls.perHost = 2 }
         try await withShares(whose, limits) { host, server, peer in
             var peers: [RawPeer] = []
             var waiting: [Task<[String], any Error>] = []
@@ -285,28 +285,28 @@ import WebSockets
     @Test(
         "the in-flight calls to one client and to all, and their bytes, are limited",
         arguments: [
-            "callsPerClient", "callsToClients", "callBytesPerClient", "bufferedBytes",
+            "clientCalls.perClient", "clientCalls.total", "clientCalls.bytesPerClient", "memory.total",
         ])
     func calls(setting: String) async throws {
         var limits = ServerLimits()
         switch setting {
-        case "callsPerClient": limits.callsPerClient = 2
-        case "callsToClients": limits.callsToClients = 2
-        case "callBytesPerClient": limits.callBytesPerClient = 10_000
+        case "clientCalls.perClient": limits.clientCalls.perClient = 2
+        case "clientCalls.total": limits.clientCalls.total = 2
+        case "clientCalls.bytesPerClient": limits.clientCalls.bytesPerClient = 10_000
         default:
-            limits.bufferedBytes = 100_000
-            limits.bufferedBytesPerHost = 100_000
+            limits.memory.total = 100_000
+            limits.memory.perHost = 100_000
         }
         try await withHost(limits: limits) { host, address, server in
             let peer = try await peer(address)
             #expect(try await enter(peer) == nil)
             let waiting = (0..<2).map { _ in Task { try await host.tell("a") } }
             for _ in waiting { #expect(try await peer.next()?.type == "invocation") }
-            let text = setting == "bufferedBytes" ? String(repeating: "x", count: 60_000) : "b"
+            let text = setting == "memory.total" ? String(repeating: "x", count: 60_000) : "b"
             let outcome: [String]
             do {
                 outcome = try await host.tell(text)
-            } catch let error as TrebuchetError where setting == "bufferedBytes" {
+            } catch let error as TrebuchetError where setting == "memory.total" {
                 // A fragmented message is buffered until it is complete, and may be the one rejected.
                 outcome = [error.code.description, error.message]
             }
@@ -322,8 +322,8 @@ import WebSockets
     @Test("a client that does not read is sent no more than it accepts; the calls wait, and end at their deadline")
     func unread() async throws {
         var limits = ServerLimits()
-        limits.callsPerClient = 40
-        limits.clientCallTimeout = .seconds(1)
+        limits.clientCalls.perClient = 40
+        limits.clientCalls.timeout = .seconds(1)
         try await withHost(limits: limits) { host, address, server in
             let peer = try await peer(address)
             #expect(try await enter(peer) == nil)

@@ -367,7 +367,7 @@ import TrebuchetTesting
     @Test("a service that is not hosted cannot be administered, and a closed socket is removed")
     func closing() async throws {
         let folder = try TemporaryFolder()
-        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0)) { _ in }
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), log: nil)
         try await server.start()
         let socket = try AdminSocket.open(on: server, at: folder.path + "/a")
         let admin = Admin(link: try AdminConnection.connect(to: socket.path))

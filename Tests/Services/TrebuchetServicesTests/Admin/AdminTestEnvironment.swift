@@ -31,7 +31,8 @@ struct AdminTestEnvironment {
         let accounts = try await Accounts(store: store, mailer: ClosureMailer { _, _ in })
         var access = accounts.accessPolicy
         access.identifiesCallers = true
-        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), access: access) { log.add($0) }
+        let server = TrebuchetServer(
+            transport: .webSocket(host: "127.0.0.1", port: 0), access: access, log: ConsoleLog { log.add($0) })
         await server.expose(AuthService(accounts, actorSystem: server.actorSystem), as: AuthService.name)
         let collections = CollectionHost.expose(on: server, store: store)
         let rooms = RoomHost.expose(on: server)

@@ -155,7 +155,7 @@ import TrebuchetTesting
     @Test("writes over the rate of a connection wait; refused ones are sent again, once each")
     func rate() async throws {
         var limits = CollectionLimits()
-        limits.writes = RateLimit(callsPerSecond: 50, burst: 10)
+        limits.writesPerConnection = RateLimit(callsPerSecond: 50, burst: 10)
         try await CollectionTestEnvironment.run(limits: limits) { environment in
             let guest = try await connected(environment, "ada")
             let all = mutations((1...30).map { .add("\($0)") })

@@ -23,13 +23,14 @@ import Trebuchet
         let document = Document.todo("a", ["o": Self.object])
         let values = (2..<66).map { JSONValue.object(["k10000": .integer($0)]) }
         let conditions = [
-            QueryCondition.isIn("o", values), .any(of: values.map { .contains("o", $0) }), .equal("o", values[0]),
+            QueryCondition.field("o", isIn: values), .any(of: values.map { .field("o", contains: $0) }),
+            .field("o", equals: values[0]),
         ]
         let write = WriteCondition.field("o", equals: values[0])
         let cost = cost {
             for _ in 0..<10 {
                 for condition in conditions { #expect(!condition.matches(document)) }
-                for value in values { #expect(QueryCondition.notEqual("o", value).matches(document)) }
+                for value in values { #expect(QueryCondition.field("o", doesNotEqual: value).matches(document)) }
                 #expect(!write.isSatisfied(by: document))
             }
         }
@@ -42,8 +43,8 @@ import Trebuchet
         let array = Document.todo("a", ["l": .array((0..<20_000).map { .integer($0) })])
         var lists = MatchLists([array])
         for list in 0..<20 {
-            let missing = (0..<30).map { QueryCondition.contains("l", .integer(-1 - Int64(list * 30 + $0))) }
-            let all = QueryCondition.any(of: missing + [.notEqual("none", .null)])
+            let missing = (0..<30).map { QueryCondition.field("l", contains: .integer(-1 - Int64(list * 30 + $0))) }
+            let all = QueryCondition.any(of: missing + [.field("none", doesNotEqual: .null)])
             let made = lists.acquireList(MatchList.Key(CollectionQuery(where: [all]), for: nil)) { _ in true }
             var slice = ScanSlice()
             while !lists.continueScan(made, &slice) {}
@@ -64,9 +65,9 @@ import Trebuchet
         let values = (0..<64).map { JSONValue.array([.number(1e30), .integer(-1 - Int64($0))]) }
         let other = Document.todo("b", ["t": .string(text + "b")], created: 0)
         let cost = cost {
-            for _ in 0..<4 { #expect(!QueryCondition.isIn("l", values).matches(document)) }
+            for _ in 0..<4 { #expect(!QueryCondition.field("l", isIn: values).matches(document)) }
             for number in 0..<300 {
-                #expect(QueryCondition.less("t", .string("\n\u{1}\(number)")).matches(document) == false)
+                #expect(QueryCondition.field("t", isLessThan: .string("\n\u{1}\(number)")).matches(document) == false)
                 #expect([QueryOrder.ascending("t")].precedes(other, document))
                 _ = SortKey(document, in: [.ascending("t")])
             }
@@ -80,9 +81,11 @@ import Trebuchet
         let document = Document.todo("a", large)
         var lists = MatchLists([document])
         // Grouped, and in all.
-        let groups = (0..<15).map { [QueryCondition.notEqual("x", .integer(0)), .equal("n", .integer($0 + 17))] }
+        let groups = (0..<15).map {
+            [QueryCondition.field("x", doesNotEqual: .integer(0)), .field("n", equals: .integer($0 + 17))]
+        }
         let any = QueryCondition(.any(groups))
-        let all = [any] + (0..<2).map { .notEqual("n", .integer($0)) }
+        let all = [any] + (0..<2).map { .field("n", doesNotEqual: .integer($0)) }
         let list = lists.acquireList(MatchList.Key(CollectionQuery(where: all), for: nil)) { _ in true }
         var turns = 1
         var slice = ScanSlice(steps: 1)
@@ -113,7 +116,7 @@ import Trebuchet
             return lists.acquireList(key) { _ in true }
         }
         for field in 0..<8 {
-            for value in 0..<2 { _ = scan([.equal("f\(field)", .integer(Int64(value)))], prepares: true) }
+            for value in 0..<2 { _ = scan([.field("f\(field)", equals: .integer(Int64(value)))], prepares: true) }
         }
         #expect(lists.fieldCount == 8)
         let fields = JSONObject((0..<8).map { (key: "f\($0)", value: .integer(1)) })
@@ -124,7 +127,10 @@ import Trebuchet
             if lists.continueApplying(&slice, { _, _, _ in true }) { break }
             guard added.count < 8 else { continue }
             let number = added.count
-            added.append(scan([.equal("f\(number)", .integer(1)), .notEqual("x", .integer(0))], prepares: false))
+            added.append(
+                scan(
+                    [.field("f\(number)", equals: .integer(1)), .field("x", doesNotEqual: .integer(0))], prepares: false
+                ))
         }
         #expect(added.count == 8)
         for list in added {
@@ -138,7 +144,7 @@ import Trebuchet
     func changes() {
         let large = JSONObject(["t": .string(String(repeating: "x", count: 60_000)), "n": .integer(1)])
         var lists = MatchLists([Document.todo("a", large)])
-        let conditions = (2..<12).map { QueryCondition.notEqual("n", .integer($0)) }
+        let conditions = (2..<12).map { QueryCondition.field("n", doesNotEqual: .integer($0)) }
         let list = lists.acquireList(MatchList.Key(CollectionQuery(where: conditions), for: nil)) { _ in true }
         for number in [11, 20] {
             for _ in 0..<5 {

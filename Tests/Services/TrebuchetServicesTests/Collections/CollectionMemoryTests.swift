@@ -129,7 +129,7 @@ import Trebuchet
             let added = try await writer.collection().commit([.add("d", ["l": array])], from: Self.client)
             #expect(added.map(\.error) == [nil])
             func conditions(_ count: Int) -> [QueryCondition] {
-                (0..<count).map { .contains("l", .integer(Int64($0))) }
+                (0..<count).map { .field("l", contains: .integer(Int64($0))) }
             }
             // The second condition reads the array into a cache.
             let found = try await reader.collection().get(CollectionQuery(where: conditions(1)))

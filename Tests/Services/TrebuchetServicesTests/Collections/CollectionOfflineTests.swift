@@ -244,7 +244,7 @@ import TrebuchetTesting
             var values: [Shared<SyncedCollection<Todo>>] = []
             try await offline(link) {
                 for await state in guest.client.connectionState.stream where state != .connected { break }
-                values = [guest.todos(), guest.todos(where: [.equal("isDone", .bool(false))])]
+                values = [guest.todos(), guest.todos(where: [.field("isDone", equals: .bool(false))])]
                 try await values[0].load()
                 #expect(values[0].wrappedValue.items.ids == ["1"] && !values[0].wrappedValue.isLoading)
                 #expect(values[1].wrappedValue.items.isEmpty && values[1].wrappedValue.isLoading)

@@ -301,7 +301,7 @@ import TrebuchetTesting
         access.authenticate = { request in request.bearerToken.map { Principal(id: $0) } }
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0), access: access,
-            log: { line in lines.withLock { $0.append(line) } })
+            log: ConsoleLog { line in lines.withLock { $0.append(line) } })
         var limits = CollectionLimits()
         limits.documentBytes = 100
         CollectionHost.expose(on: server, store: store, limits: limits)

@@ -19,7 +19,7 @@ extension CollectionWriteTests {
             try await ada.create(ConditionalWriteAccount(id: "goes"), expiresIn: .seconds(10))
             try await ada.create(ConditionalWriteAccount(id: "first"), expiresIn: .seconds(5))
             await shows(bob) { $0.items.count == 3 }
-            #expect(bob.wrappedValue.document("goes")?.expiresAt == 11_000)
+            #expect(bob.wrappedValue.document("goes")?.expiryMilliseconds == 11_000)
             #expect(await eventually { time.sleeperCount == 1 })
             time.move(to: 5_999)
             try await ada.update("stays") { $0.balance = 1 }
@@ -47,8 +47,8 @@ extension CollectionWriteTests {
     func manyExpire() async throws {
         let time = ManualTime(1_000)
         var limits = CollectionLimits()
-        limits.writes = RateLimit(callsPerSecond: 10_000, burst: 10_000)
-        limits.writesPerHost = limits.writes
+        limits.writesPerConnection = RateLimit(callsPerSecond: 10_000, burst: 10_000)
+        limits.writesPerHost = limits.writesPerConnection
         try await CollectionTestEnvironment.run(limits: limits, clock: time.clock, reactors: 1) { world in
             let guest = world.guest()
             try await guest.client.connect()
@@ -123,7 +123,7 @@ extension CollectionWriteTests {
                 let ticket = try await guest.collection(name).open(.all)
                 let view = try guest.client.resolve(CollectionView.self, id: ticket.view)
                 for await result in await view.observeResult() {
-                    #expect(result.documents.map(\.expiresAt) == [expected, 1_000])
+                    #expect(result.documents.map(\.expiryMilliseconds) == [expected, 1_000])
                     break
                 }
             }

@@ -169,7 +169,7 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
             #expect(ada.wrappedValue.items[id: "1"]?.seenAt?.date != nil, "until then by the client's clock")
             try await call.value
             await shows(bob) { $0.items[id: "1"]?.seenAt == ServerTime(milliseconds: 6_000) }
-            #expect(bob.wrappedValue.document("1")?.updatedAt == 6_000)
+            #expect(bob.wrappedValue.document("1")?.updatedMilliseconds == 6_000)
             await #expect(throws: CollectionError.notAnArray(id: "1", field: "state")) {
                 try await ada.link("1", "state", to: "x")
             }
@@ -340,7 +340,7 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
     @Test("each command of a transaction counts as a write, and an invalid one affects no other")
     func counting() async throws {
         var limits = CollectionLimits()
-        limits.writes = RateLimit(callsPerSecond: 0.001, burst: 10)
+        limits.writesPerConnection = RateLimit(callsPerSecond: 0.001, burst: 10)
         try await CollectionTestEnvironment.run(limits: limits) { environment in
             let guest = try await connected(environment)
             let todos = try guest.collection()

@@ -207,7 +207,9 @@ import TrebuchetWire
     func older() throws {
         let text = Array(#"{"id":"a","fields":{"id":"a"},"created":7,"revision":9}"#.utf8)
         let document = try text.withUnsafeBytes { try ValueCoder().decode(Document.self, from: $0) }
-        let times: [Int] = [document.created, document.revision, document.createdAt, document.updatedAt]
+        let times: [Int] = [
+            document.creationRevision, document.revision, document.createdMilliseconds, document.updatedMilliseconds,
+        ]
         #expect(times == [7, 9, 0, 0])
     }
 

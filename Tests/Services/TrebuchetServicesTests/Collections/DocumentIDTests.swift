@@ -115,7 +115,9 @@ import TrebuchetWire
             let view = try guest.client.resolve(CollectionView.self, id: ticket.view)
             var times: [String: [Int]] = [:]
             for await result in await view.observeResult() {
-                for document in result.documents { times[document.id.text] = [document.createdAt, document.updatedAt] }
+                for document in result.documents {
+                    times[document.id.text] = [document.createdMilliseconds, document.updatedMilliseconds]
+                }
                 break
             }
             return times

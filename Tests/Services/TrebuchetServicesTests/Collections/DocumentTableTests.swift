@@ -383,7 +383,7 @@ import Trebuchet
         let again = bench.table.apply(
             DocumentMutation(number: 50, command: create("5", 1)), from: Self.client, creator: nil, at: 5_000
         ) { _, _ in true }
-        #expect(again.error == nil && bench.table.document("5")?.expiresAt == 6_000)
+        #expect(again.error == nil && bench.table.document("5")?.expiryMilliseconds == 6_000)
         let last = bench.table.takeExpired().map(\.id)
         #expect(last == ["4", "5"])
 

@@ -182,8 +182,12 @@ import Trebuchet
         }
         #expect(parts == 3 && other?.revision == 2 && outcome == MutationOutcome(number: 2, revision: 5))
         let (a, b) = (table.document("a"), table.document("b"))
-        #expect(a?.created == 1 && a?.createdAt == 10 && a?.revision == 3 && a?.updatedAt == 30)
-        #expect(b?.created == 4 && b?.createdAt == 30 && b?.revision == 5 && b?.updatedAt == 30)
+        #expect(
+            a?.creationRevision == 1 && a?.createdMilliseconds == 10 && a?.revision == 3 && a?.updatedMilliseconds == 30
+        )
+        #expect(
+            b?.creationRevision == 4 && b?.createdMilliseconds == 30 && b?.revision == 5 && b?.updatedMilliseconds == 30
+        )
         #expect(table.revision == 5 && table.time == 30 && a?.fields["n"] == .integer(2))
         let batch = table.beginWrite()
         #expect(batch?.documents.mapValues(\.revision) == ["a": 3, "b": 5, "x": 2])
@@ -203,8 +207,8 @@ import Trebuchet
         }
         #expect(outcome == MutationOutcome(number: 1, revision: 6))
         let (x, y) = (table.document("x"), table.document("y"))
-        #expect(x?.created == 1 && x?.createdAt == 20 && x?.revision == 4)
-        #expect(y?.created == 6 && table.document("a")?.created == 3)
+        #expect(x?.creationRevision == 1 && x?.createdMilliseconds == 20 && x?.revision == 4)
+        #expect(y?.creationRevision == 6 && table.document("a")?.created == 3)
     }
 
     @Test("a lifetime begins at the time of the write")
@@ -218,7 +222,7 @@ import Trebuchet
             _ = table.apply(mutation, from: "fedcba9876543210", creator: nil, at: 500) { _, _ in true }
         }
         let next = table.nextExpiry
-        #expect(table.document("a")?.expiresAt == 1_500 && next == 1_500)
+        #expect(table.document("a")?.expiryMilliseconds == 1_500 && next == 1_500)
     }
 
     @Test("a document that expires meanwhile, and is created again, counts once")

@@ -27,7 +27,7 @@ import TrebuchetTesting
             let folder = try TemporaryFolder()
             let other = environment.guest().todos()
             for id in ["1", "2"] { try await other.create(Todo(id: id)) }
-            let open = [QueryCondition.equal("isDone", .bool(false))]
+            let open = [QueryCondition.field("isDone", equals: .bool(false))]
             let first = app(environment, at: link.address, in: folder)
             let before = [first.todos(), first.todos(where: open)]
             for value in before { await shows(value) { $0.items.count == 2 && !$0.isStale && !$0.isLoading } }
@@ -203,7 +203,7 @@ import TrebuchetTesting
             // A collection without documents would end with its last query.
             try await todos.create(Todo(id: "0"))
             let link = try #require(todos.wrappedValue.link)
-            let query = CollectionQuery(where: [.equal("isDone", .bool(true))])
+            let query = CollectionQuery(where: [.field("isDone", equals: .bool(true))])
             for number in 1...100 {
                 let ticket = try await link.open(query, again: false)
                 link.close(query)

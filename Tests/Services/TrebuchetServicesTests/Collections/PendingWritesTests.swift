@@ -54,7 +54,7 @@ import Trebuchet
             ),
             (
                 [.update(id: "2", fields: ["n": five]), .add("4", ["n": .integer(1)])],
-                CollectionQuery(where: [.less("n", .integer(4))]), ["1:(1)", "3:(3)", "4:(1)"]
+                CollectionQuery(where: [.field("n", isLessThan: .integer(4))]), ["1:(1)", "3:(3)", "4:(1)"]
             ),
         ]
         for (commands, query, expected) in table {

@@ -63,7 +63,7 @@ import Trebuchet
     func keys() throws {
         let bench = try Bench()
         let results = bench.results()
-        let query = CollectionQuery(where: [.equal("a", .object(["x": .integer(1), "y": .null]))], limit: 2)
+        let query = CollectionQuery(where: [.field("a", equals: .object(["x": .integer(1), "y": .null]))], limit: 2)
         keep(result(["1", "2"], revision: 7), in: results, query, for: .user("ada"))
         results.close()
         let again = bench.results()

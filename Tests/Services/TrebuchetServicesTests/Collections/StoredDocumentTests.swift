@@ -54,7 +54,9 @@ import TrebuchetWire
     /// A document is the same however it was made, also for functions that use its index.
     private static func expectSame(_ one: Document, _ other: Document) {
         #expect(one == other && line(one) == line(other))
-        #expect(one.origin == other.origin && one.creator == other.creator && one.expiresAt == other.expiresAt)
+        #expect(
+            one.origin == other.origin && one.creator == other.creator
+                && one.expiryMilliseconds == other.expiryMilliseconds)
         #expect(one.fields.names == other.fields.names && Array(one.fields.values) == Array(other.fields.values))
         #expect(one.fields.hasWideNumbers == other.fields.hasWideNumbers)
         for depth in 0..<6 { #expect(one.fields.isDeeper(than: depth) == other.fields.isDeeper(than: depth)) }
@@ -127,13 +129,15 @@ import TrebuchetWire
             var document = before
             let other = Self.object(&random)
             document.fields = other
-            document.expiresAt = document.expiresAt == nil ? 5 : nil
+            document.expiryMilliseconds = document.expiryMilliseconds == nil ? 5 : nil
             document.origin = document.origin == nil ? 6 : nil
-            (document.revision, document.updatedAt) = (-1, 12)
+            (document.revision, document.updatedMilliseconds) = (-1, 12)
             #expect(document.fields == other && document.id == before.id && document.creator == before.creator)
-            #expect(document.created == before.created && document.createdAt == before.createdAt)
-            #expect(document.revision == -1 && document.updatedAt == 12)
-            #expect(document.expiresAt == (before.expiresAt == nil ? 5 : nil))
+            #expect(
+                document.creationRevision == before.creationRevision
+                    && document.createdMilliseconds == before.createdMilliseconds)
+            #expect(document.revision == -1 && document.updatedMilliseconds == 12)
+            #expect(document.expiryMilliseconds == (before.expiryMilliseconds == nil ? 5 : nil))
             #expect(document.origin == (before.origin == nil ? 6 : nil) && document != before)
         }
     }

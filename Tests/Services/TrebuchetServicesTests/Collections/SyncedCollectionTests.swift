@@ -135,9 +135,10 @@ import TrebuchetTesting
         try await CollectionTestEnvironment.run { environment in
             let guest = environment.guest()
             let all = guest.todos()
-            let top = guest.todos(where: [.equal("isDone", .bool(false))], order: [.descending("priority")], limit: 2)
+            let top = guest.todos(
+                where: [.field("isDone", equals: .bool(false))], order: [.descending("priority")], limit: 2)
             let other = environment.guest().todos(
-                where: [.equal("isDone", .bool(false))], order: [.descending("priority")], limit: 2)
+                where: [.field("isDone", equals: .bool(false))], order: [.descending("priority")], limit: 2)
             for number in 1...4 { all.create(Todo(id: "\(number)", priority: number), onError: nil) }
             #expect(top.wrappedValue.items.ids == ["4", "3"], "before the server has responded")
             try await all.update("4") { $0.isDone = true }
@@ -186,10 +187,13 @@ import TrebuchetTesting
         try await CollectionTestEnvironment.run(limits: limits) { environment in
             let guests = (0..<3).map { _ in environment.guest() }
             var values: [Shared<SyncedCollection<Todo>>]? = guests.map { guest in
-                guest.todos(where: [.equal("isDone", .bool(false)), .less("priority", .integer(3))])
+                guest.todos(where: [
+                    .field("isDone", equals: .bool(false)), .field("priority", isLessThan: .integer(3)),
+                ])
             }
             let other = guests[0].todos(where: [
-                .less("priority", .integer(3)), .equal("isDone", .bool(false)), .less("priority", .integer(3)),
+                .field("priority", isLessThan: .integer(3)), .field("isDone", equals: .bool(false)),
+                .field("priority", isLessThan: .integer(3)),
             ])
             for value in values! { await shows(value) { !$0.isLoading } }
             await shows(other) { !$0.isLoading }

@@ -132,7 +132,7 @@ import Trebuchet
     @Test("a flood of events is refused with a specific error, and affects no others") @MainActor
     func flood() async throws {
         var limits = RoomLimits()
-        limits.publishes = RateLimit(callsPerSecond: 2, burst: 20)
+        limits.publishesPerConnection = RateLimit(callsPerSecond: 2, burst: 20)
         try await RoomTestEnvironment.run(limits) { environment in
             let eve = try await connected(environment)
             let (ada, bob) = (environment.guest().emoji(), environment.guest().emoji())
@@ -165,7 +165,7 @@ import Trebuchet
     @Test("presence updates over the rate are refused; a client waits and ends with its last one")
     func presenceFlood() async throws {
         var limits = RoomLimits()
-        limits.presenceUpdates = RateLimit(callsPerSecond: 4, burst: 3)
+        limits.presenceUpdatesPerConnection = RateLimit(callsPerSecond: 4, burst: 3)
         try await RoomTestEnvironment.run(limits) { environment in
             let guest = environment.guest()
             let (ada, bob) = (guest.presence("Ada"), environment.guest().presence("Bob"))

@@ -7,7 +7,7 @@ import Trebuchet
     @Test("a connection's joins are rate limited over all rooms, and a refusal has the time to wait")
     func rates() async throws {
         var limits = RoomLimits()
-        limits.joins = RateLimit(callsPerSecond: 0.01, burst: 3)
+        limits.joinsPerConnection = RateLimit(callsPerSecond: 0.01, burst: 3)
         try await RoomTestEnvironment.run(limits) { environment in
             let eve = environment.guest()
             try await eve.client.connect()

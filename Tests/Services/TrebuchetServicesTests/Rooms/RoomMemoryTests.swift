@@ -131,7 +131,7 @@ import Trebuchet
     @Test("calls to ever new rooms are limited per caller, unless they join")
     func activations() async throws {
         var limits = RoomLimits()
-        limits.activations = RateLimit(callsPerSecond: 1.0 / 3_600, burst: 3)
+        limits.activationsPerHost = RateLimit(callsPerSecond: 1.0 / 3_600, burst: 3)
         try await RoomTestEnvironment.run(limits) { environment in
             let (guest, other) = (try await connected(environment), try await connected(environment))
             for number in 0..<10 { _ = try await guest.room("\(number)").join(presence: nil, token: nil, attempt: nil) }

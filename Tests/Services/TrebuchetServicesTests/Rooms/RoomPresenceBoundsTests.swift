@@ -38,7 +38,7 @@ import TrebuchetTesting
     @Test("updates of large presences count more")
     func presenceCost() async throws {
         var limits = RoomLimits()
-        limits.presenceUpdates = RateLimit(callsPerSecond: 0.001, burst: 10)
+        limits.presenceUpdatesPerConnection = RateLimit(callsPerSecond: 0.001, burst: 10)
         try await RoomTestEnvironment.run(limits) { environment in
             let room = try await occupiedRoom(environment)
             _ = try await room.join(presence: nil, token: nil, attempt: nil)
@@ -60,7 +60,7 @@ import TrebuchetTesting
     @Test("a member that joins again uses the rate of its presence updates")
     func presenceOfMember() async throws {
         var limits = RoomLimits()
-        limits.presenceUpdates = RateLimit(callsPerSecond: 0.001, burst: 10)
+        limits.presenceUpdatesPerConnection = RateLimit(callsPerSecond: 0.001, burst: 10)
         try await RoomTestEnvironment.run(limits) { environment in
             let room = try await occupiedRoom(environment)
             let large = JSONValue.object(["a": .string(String(repeating: "x", count: 24 << 10))])

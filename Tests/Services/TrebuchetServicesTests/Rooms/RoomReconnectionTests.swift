@@ -89,8 +89,8 @@ import TrebuchetTesting
         var limits = RoomLimits()
         limits.reconnectTime = .milliseconds(50)
         var serverLimits = ServerLimits()
-        serverLimits.pingInterval = .milliseconds(100)
-        serverLimits.pongTimeout = .milliseconds(100)
+        serverLimits.connections.pingInterval = .milliseconds(100)
+        serverLimits.connections.pongTimeout = .milliseconds(100)
         try await RoomTestEnvironment.run(limits, serverLimits: serverLimits) { environment in
             let link = try FaultyLink(to: environment.address, seed: 4)
             let ada = environment.guest(through: link).presence("Ada")
@@ -167,10 +167,10 @@ import TrebuchetTesting
     func harsh(seed: UInt64) async throws {
         var limits = RoomLimits()
         limits.reconnectTime = .milliseconds(500)
-        limits.joins = RateLimit(callsPerSecond: 10_000, burst: 10_000)
+        limits.joinsPerConnection = RateLimit(callsPerSecond: 10_000, burst: 10_000)
         var serverLimits = ServerLimits()
-        serverLimits.pingInterval = .seconds(1)
-        serverLimits.pongTimeout = .seconds(2)
+        serverLimits.connections.pingInterval = .seconds(1)
+        serverLimits.connections.pongTimeout = .seconds(2)
         try await RoomTestEnvironment.run(limits, serverLimits: serverLimits) { environment in
             var faults = FaultyLink.Faults.harsh
             faults.cutAfterBytes = 300...3_000

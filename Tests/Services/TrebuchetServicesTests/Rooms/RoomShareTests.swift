@@ -56,7 +56,7 @@ import Trebuchet
     @Test("a room whose last member leaves while others join is available to all of them")
     func closing() async throws {
         var limits = RoomLimits()
-        limits.joins = RateLimit(callsPerSecond: 1e6, burst: 1_000_000)
+        limits.joinsPerConnection = RateLimit(callsPerSecond: 1e6, burst: 1_000_000)
         try await RoomTestEnvironment.run(limits) { environment in
             let guests = (0..<4).map { _ in environment.guest() }
             for guest in guests { try await guest.client.connect() }
@@ -134,7 +134,7 @@ import Trebuchet
     @Test("presences nested too deep or too large in total are refused, and affect no others")
     func bounds() async throws {
         var limits = RoomLimits()
-        limits.rosterBytes = 3_000
+        limits.rosterBytesPerRoom = 3_000
         try await RoomTestEnvironment.run(limits) { environment in
             let bob = environment.guest().presence("Bob")
             await wait(for: bob) { $0.isConnected }

@@ -249,6 +249,6 @@ import Trebuchet
             }
         }
         let limits = book.limits(of: "todos", CollectionLimits())
-        #expect(limits.documentsPerCollection == 10_000 && limits.writesToCollection == nil)
+        #expect(limits.documentsPerCollection == 10_000 && limits.writesPerConnectionAndCollection == nil)
     }
 }

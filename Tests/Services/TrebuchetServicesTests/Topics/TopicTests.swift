@@ -116,7 +116,7 @@ import TrebuchetTesting
         "events that left the window before they were seen are fetched, and only those dropped by the room are missed")
     func gaps() async throws {
         var limits = RoomLimits()
-        limits.publishes = RateLimit(callsPerSecond: 1_000, burst: 10_000)
+        limits.publishesPerConnection = RateLimit(callsPerSecond: 1_000, burst: 10_000)
         limits.historyEvents = 200
         // However long the publishing takes: Bob's membership must survive.
         limits.reconnectTime = .seconds(600)

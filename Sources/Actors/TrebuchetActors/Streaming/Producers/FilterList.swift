@@ -33,12 +33,12 @@ package final class FilterList: Sendable {
         state.withLock { state in
             guard state.filters.count(where: { !$0.filter.acceptsEverything }) < terms.maximumFilters else {
                 let text = "limit reached: at most \(terms.maximumFilters) different filters per state"
-                return TrebuchetError(.rateLimited, text + " (ServerLimits.filtersPerState)")
+                return TrebuchetError(.rateLimited, text + " (ServerLimits.filters.perState)")
             }
             for scope in terms.scopes where state.filterCounts[scope] >= terms.share(of: scope) {
                 let text =
                     "quota exceeded: \(scope.name) \(terms.share(of: scope)) of the \(terms.maximumFilters) filters of this state"
-                return TrebuchetError(.rateLimited, text + " (ServerLimits.filtersPerState)")
+                return TrebuchetError(.rateLimited, text + " (ServerLimits.filters.perState)")
             }
             return nil
         }
@@ -158,6 +158,6 @@ package final class FilterList: Sendable {
     func endForRoom(_ filter: FilteredSource) {
         let limit = state.withLock { $0.byteLimit }
         let text = "limit reached: the filters of this state buffer at most \(limit) bytes"
-        filter.fail(TrebuchetError(.rateLimited, text + " (ServerLimits.filterBytesPerState)"))
+        filter.fail(TrebuchetError(.rateLimited, text + " (ServerLimits.filters.bytesPerState)"))
     }
 }

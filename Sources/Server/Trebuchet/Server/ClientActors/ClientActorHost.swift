@@ -5,7 +5,7 @@ internal import Transports
 internal import TrebuchetWire
 
 /// A client that has exported actors: its state on the server, over all of its connections. It exists while the client is
-/// connected, and for `ServerLimits.clientReconnectTime` after that.
+/// connected, and for `ServerLimits.clientActors.reconnectTime` after that.
 ///
 /// `@unchecked Sendable`: mutable state is used on `reactor` only, except the references, which have a lock.
 final class ClientActorHost: @unchecked Sendable {
@@ -115,7 +115,7 @@ final class ClientActorHost: @unchecked Sendable {
         guard callerDeadline > now else {
             throw TrebuchetError(.timeout, "the deadline had passed before \(target) was called")
         }
-        let own = now &+ limits.clientCallTimeout.nanoseconds
+        let own = now &+ limits.clientCalls.timeout.nanoseconds
         let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
         let traced = TraceContext.current.map { TracedCall(of: $0, isReported: clients.events.isEnabled(for: .spans)) }
         let call = OutboundClientCall(
@@ -214,7 +214,7 @@ final class ClientActorHost: @unchecked Sendable {
     }
 
     private func timeoutMessage(of call: OutboundClientCall) -> String {
-        let limit = call.isLimit ? " (\(limits.clientCallTimeout), ServerLimits.clientCallTimeout)" : ""
+        let limit = call.isLimit ? " (\(limits.clientCalls.timeout), ServerLimits.clientCalls.timeout)" : ""
         if call.connection != nil {
             return "\(call.target) had no response from the client before its deadline\(limit)"
         }
@@ -267,10 +267,10 @@ final class ClientActorHost: @unchecked Sendable {
     }
 
     private func beginGrace() {
-        grace = reactor.schedule(after: limits.clientReconnectTime, for: self) { client in
+        grace = reactor.schedule(after: limits.clientActors.reconnectTime, for: self) { client in
             client.grace = nil
             client.endIfRemoved(
-                "was disconnected for more than \(client.limits.clientReconnectTime) (ServerLimits.clientReconnectTime)"
+                "was disconnected for more than \(client.limits.clientActors.reconnectTime) (ServerLimits.clientActors.reconnectTime)"
             )
         }
     }

@@ -70,12 +70,12 @@ final class ClientActorHostConnection: Sendable {
         }
         // A late response: the client may have sent it before it received the cancellation.
         guard state.value.pendingCallIDs.remove(number) != nil else { return }
-        let limit = client.limits.clientResponseSize
+        let limit = client.limits.clientCalls.responseBytes
         let outcome: Result<[UInt8]?, any Error>
         if message.bytes.count > limit {
             let text =
                 "the response has \(message.bytes.count) bytes; the limit for a client is \(limit) "
-                + "(ServerLimits.clientResponseSize)"
+                + "(ServerLimits.clientCalls.responseBytes)"
             outcome = .failure(TrebuchetError(.internal, text))
         } else if envelope.pointee.hasError {
             outcome = .failure(

@@ -14,7 +14,7 @@ final class OutboundClientCall: @unchecked Sendable {
     private let request: CallRequest
     /// The deadline by the clock of the `ClientActorHost`'s reactor.
     let deadline: UInt64
-    /// True if `ServerLimits.clientCallTimeout` determines the deadline.
+    /// True if `ServerLimits.clientCalls.timeout` determines the deadline.
     let isLimit: Bool
     private let traceparent: String?
     /// Set when the caller's task is cancelled, which may be before the call is started.

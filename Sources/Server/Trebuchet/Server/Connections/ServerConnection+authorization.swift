@@ -27,7 +27,7 @@ extension ServerConnection {
 
     /// Returns whether calls of a method, or starts of a stream, need checks before they run.
     func isGuarded(_ target: String) -> Bool {
-        isGuarded || !shard.limits.callsPerMethod.isEmpty && shard.limits.callsPerMethod[target] != nil
+        isGuarded || shard.context.hasMethodRate(target)
     }
 
     /// Returns the reason why a call or stream may not start; nil when it may.
@@ -39,7 +39,7 @@ extension ServerConnection {
         if !isPermitted(call), let refusal = refusalByRules(target, actorID) { return refusal }
         // The call is recorded already: no other code takes the permission.
         if let call { call.permission = grants?.consumePermission() ?? call.permission }
-        return shard.limits.hasRates && !isCounted ? rateRefusal(of: target) : nil
+        return shard.context.hasRates && !isCounted ? rateRefusal(of: target, actorID) : nil
     }
 
     /// Returns the reason why a call that has waited may not start; nil when it may. It starts as the principal that it arrived with:
@@ -137,12 +137,15 @@ extension ServerConnection {
     }
 
     /// Returns the rate limit error for a message; nil when the message is within the rates and has been counted.
-    func rateRefusal(of target: String) -> TrebuchetError? {
+    ///
+    /// - Parameter actorID: The called actor; nil for messages to none, to which no rate of a method applies.
+    func rateRefusal(of target: String, _ actorID: String? = nil) -> TrebuchetError? {
         let buckets = buckets ?? ConnectionBuckets()
         self.buckets = buckets
         let now = shard.reactor.now
+        let type = shard.context.hasMethodRate(target) ? actorID.flatMap { shard.type(of: ActorName($0)) } : nil
         if let (what, setting, wait) = buckets.consume(
-            target, shard.limits, shard.principals, callerConnection?.principal, at: now)
+            target, of: type, shard.limits.calls.rate, shard.principals, callerConnection?.principal, at: now)
         {
             countRejection(limit: setting)
             return TrebuchetError(

@@ -35,7 +35,7 @@ extension ServerConnection {
         guard message.bytes(message.envelope.pointee.actorID).count > ActorName.longest else { return true }
         let name = ActorName(message.actorName)
         guard name.isTooLong, shard.directory.type(of: name) == nil else { return true }
-        fail(message, shard.limits.hasRates ? rateRefusal(of: message.target) ?? ActorName.tooLong : ActorName.tooLong)
+        fail(message, shard.context.hasRates ? rateRefusal(of: message.target) ?? ActorName.tooLong : ActorName.tooLong)
         return false
     }
 
@@ -183,7 +183,7 @@ extension ServerConnection {
             try asCaller(clientActorHost) { try shard.callInPlace(record, method, message) }
         } catch {
             shard.didCall(method.row)
-            return fail(callID, method.hidesErrors(record.type) ? RedactedError.hiding(error) : error)
+            return fail(callID, shard.hidesErrors(of: method, record.type) ? RedactedError.hiding(error) : error)
         }
         let result = shard.reply.pointee.bytes
         succeed(callID, result.isEmpty ? nil : result)
@@ -205,7 +205,8 @@ extension ServerConnection {
         } catch {
             shard.didCall(method.row)
             observed?.reportEnd(to: shard.events, code(of: error))
-            return fail(callID, method.hidesErrors(record.type) ? RedactedError.hiding(error) : error, observed)
+            return fail(
+                callID, shard.hidesErrors(of: method, record.type) ? RedactedError.hiding(error) : error, observed)
         }
         let result = shard.reply.pointee.bytes
         let code = code(callID, result)
@@ -244,7 +245,7 @@ extension ServerConnection {
             outcome = .success(shard.reply.pointee.bytes)
             weight += countResult(shard.reply.pointee.count)
         } catch {
-            outcome = .failure(method.hidesErrors(record.type) ? RedactedError.hiding(error) : error)
+            outcome = .failure(shard.hidesErrors(of: method, record.type) ? RedactedError.hiding(error) : error)
         }
         let call = ResponseAwaitingCommit(
             self, weight: weight, deadline: deadline, limit: limit, row: method.row, began: began,
@@ -417,9 +418,6 @@ extension ServerConnection: CallResponder {
 }
 
 extension ActorMethod {
-    /// Returns whether error descriptions must not be logged.
-    func hidesErrors(_ type: ActorType) -> Bool { isRedacted || !type.isInspectable }
-
     /// Returns the same method of the activated actor, whose type may differ by then.
     func resolved(in type: ActorType) -> ActorMethod? {
         guard case .method(let found) = type.target(name) else { return nil }

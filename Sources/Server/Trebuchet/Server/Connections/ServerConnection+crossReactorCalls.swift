@@ -332,7 +332,8 @@ extension ServerShard {
                 target.record, target.method, Message(bytes: bytes, envelope: UnsafePointer(scratch)))
             answers.append(reply.pointee.bytes)
         } catch {
-            answers.append(target.method.hidesErrors(target.record.type) ? RedactedError.hiding(error) : error)
+            answers.append(
+                self.hidesErrors(of: target.method, target.record.type) ? RedactedError.hiding(error) : error)
         }
     }
 

@@ -75,9 +75,9 @@ extension ServerConnection {
     func timeLimit(of message: borrowing Message) -> Duration {
         let limits = shard.limits
         guard let requested = message.envelope.pointee.timeoutMilliseconds else {
-            return min(limits.callTimeout, limits.maximumCallTimeout)
+            return min(limits.calls.timeout, limits.calls.maximumTimeout)
         }
-        return min(.milliseconds(requested), limits.maximumCallTimeout)
+        return min(.milliseconds(requested), limits.calls.maximumTimeout)
     }
 
     /// Indicates whether no running call remains to be answered.
@@ -88,31 +88,31 @@ extension ServerConnection {
     func refusal(ofBytes bytes: Int) -> TrebuchetError? {
         let limits = limits
         if load.count >= limits.calls {
-            countRejection(limit: "callsPerConnection")
+            countRejection(limit: "calls.perConnection")
             return TrebuchetError(
                 .rateLimited,
                 "\(limits.calls) calls of this connection are in flight, which is the limit "
-                    + "(ServerLimits.callsPerConnection)")
+                    + "(ServerLimits.calls.perConnection)")
         }
         if load.answered >= limits.calls {
-            countRejection(limit: "callsPerConnection")
+            countRejection(limit: "calls.perConnection")
             return TrebuchetError(
                 .rateLimited,
                 "\(load.answered) calls of this connection that timed out or were cancelled still run or have unsent responses "
-                    + "(ServerLimits.callsPerConnection)")
+                    + "(ServerLimits.calls.perConnection)")
         }
         if load.bytes + bytes > limits.callBytes {
-            countRejection(limit: "callBytesPerConnection")
+            countRejection(limit: "calls.bytesPerConnection")
             return TrebuchetError(
                 .rateLimited,
                 "in-flight calls of this connection have \(load.bytes) bytes; the limit is "
-                    + "\(limits.callBytes) (ServerLimits.callBytesPerConnection)")
+                    + "\(limits.callBytes) (ServerLimits.calls.bytesPerConnection)")
         }
         do throws(MemoryLimitExceeded) {
             try account.reserve(bytes)
             return nil
         } catch {
-            countRejection(limit: "bufferedBytes")
+            countRejection(limit: "memory.total")
             return TrebuchetError(.rateLimited, error.reason)
         }
     }

@@ -14,7 +14,7 @@ extension ServerConnection {
     ) -> Bool {
         guard let interceptors = shard.interceptors, !isServer, !isCounted else { return false }
         let isAsynchronous = !interceptors.others.isEmpty
-        if isAsynchronous, shard.limits.hasRates, let refusal = rateRefusal(of: target) {
+        if isAsynchronous, shard.context.hasRates, let refusal = rateRefusal(of: target, actorID) {
             fail(message, refusal)
             return true
         }
@@ -62,7 +62,7 @@ extension ServerConnection {
     ) -> ServerRequest {
         var arguments: ServerRequest.Arguments?
         if readsArguments, let method {
-            arguments = method.hidesErrors(type) ? .redacted : .json(Self.argumentArray(of: message))
+            arguments = shard.hidesErrors(of: method, type) ? .redacted : .json(Self.argumentArray(of: message))
         }
         return ServerRequest(
             kind: method == nil ? .stream : .call, actor: message.actorName, type: type.name, target: target,

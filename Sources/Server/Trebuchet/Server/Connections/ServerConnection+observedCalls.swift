@@ -74,7 +74,8 @@ extension ServerConnection {
             number: events.nextCallNumber(), peer: peer, actor: message.actorName, type: type.name, method: method,
             trace: trace,
             arguments: events.isEnabled(for: .arguments)
-                ? isRedacted || !type.isInspectable ? .redacted : Self.arguments(of: message) : nil)
+                ? isRedacted || shard.context.hiddenTypes.contains(type) ? .redacted : Self.arguments(of: message) : nil
+        )
         if events.isEnabled(for: .calls) { events.emit(.callStarted(call)) }
         return ObservedCall(call, parent: parent, isMarking: isMarking)
     }

@@ -44,7 +44,7 @@ extension ServerConnection: CallQueueOwner {
             } catch {
                 record.actorInstance.removeUser()
                 releaseBytes(bytes)
-                fail(message, method.hidesErrors(record.type) ? RedactedError.hiding(error) : error)
+                fail(message, shard.hidesErrors(of: method, record.type) ? RedactedError.hiding(error) : error)
             }
         }
         return true
@@ -76,7 +76,8 @@ extension ServerConnection: CallQueueOwner {
             let bytes = shard.reply.pointee.bytes
             call.callID.withUnsafeBytes { succeed($0, result.isVoid ? nil : bytes) }
         } catch {
-            fail(call.callID, call.method.hidesErrors(call.record.type) ? RedactedError.hiding(error) : error)
+            fail(
+                call.callID, shard.hidesErrors(of: call.method, call.record.type) ? RedactedError.hiding(error) : error)
         }
     }
 
@@ -99,7 +100,7 @@ extension ServerConnection: CallQueueOwner {
             releaseCall(call)
             call.abandon()
         }
-        let hidesErrors = queued.method.hidesErrors(queued.record.type)
+        let hidesErrors = shard.hidesErrors(of: queued.method, queued.record.type)
         let home = shard.states
         return (
             call,

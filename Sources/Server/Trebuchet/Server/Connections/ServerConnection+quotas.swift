@@ -134,8 +134,8 @@ extension ServerConnection {
 extension FilterQuota {
     init(_ limits: ServerLimits, _ scopes: QuotaScopes) {
         self.init()
-        maximumFilters = limits.filtersPerState
-        byteLimit = limits.filterBytesPerState
+        maximumFilters = limits.filters.perState
+        byteLimit = limits.filters.bytesPerState
         self.scopes = scopes.all
     }
 }

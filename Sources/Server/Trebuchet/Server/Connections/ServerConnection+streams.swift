@@ -182,7 +182,7 @@ extension ServerConnection {
         record.beginStream(request.name.target, for: callerConnection) { found in
             let source = try? found.get()
             let outcome = Result { try found.get().map { try connection.view(of: $0, through: request.filter) } }
-            let position = source?.position(retainedFor: connection.shard.limits.resumeTime)
+            let position = source?.position(retainedFor: connection.shard.limits.streams.resumeRetention)
             connection.shard.reactor.run {
                 connection.subscribe(request, to: outcome, at: position, record)
                 record.actorInstance.removeUser()
@@ -201,11 +201,11 @@ extension ServerConnection {
         guard running[request.key] == nil, load.count < limits.calls else {
             return refuse(request, TrebuchetError(.unavailable, "the actor was just deactivated; retry"))
         }
-        let call = InFlightCall(callID: request.key, after: shard.limits.callTimeout, on: shard.reactor, byteCount: 0)
+        let call = InFlightCall(callID: request.key, after: shard.limits.calls.timeout, on: shard.reactor, byteCount: 0)
         running[request.key] = call
         load.count += 1
         shard.counts.count(.callsBegun)
-        call.timer = shard.reactor.schedule(after: shard.limits.callTimeout) { [weak self, weak call] in
+        call.timer = shard.reactor.schedule(after: shard.limits.calls.timeout) { [weak self, weak call] in
             guard let self, let call else { return }
             self.finish(call, .failure(TrebuchetError(.timeout, "the actor was not activated in time")))
         }

@@ -110,7 +110,7 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     ) {
         self.upstream = upstream
         self.name = name
-        self.largestMessage = UInt32(clamping: min(largestMessage, shard.limits.clientMessageSize))
+        self.largestMessage = UInt32(clamping: min(largestMessage, shard.limits.messages.outboundBytes))
         callerConnection = caller?.connection
         isServer = caller?.isServer == true
         self.link = link
@@ -204,7 +204,7 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         } else {
             sendError(error.code, error.message)
         }
-        if malformedInRow >= min(shard.limits.malformedMessages, Int(UInt16.max)) {
+        if malformedInRow >= min(shard.limits.messages.malformedInARow, Int(UInt16.max)) {
             link.close(.policyViolation, reason: "\(malformedInRow) malformed messages in a row")
         }
     }
@@ -219,7 +219,7 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     private func sendHello(_ message: borrowing Message) throws(EnvelopeError) {
         let client = message.envelope.pointee.client
         let isNewHost = clientActorHost == nil && !client.isAbsent
-        if wasIntroduced, !isNewHost, shard.limits.hasRates, let refusal = rateRefusal(of: "hello") {
+        if wasIntroduced, !isNewHost, shard.context.hasRates, let refusal = rateRefusal(of: "hello") {
             return link.send {
                 EnvelopeWriter.error(
                     code: .rateLimited, message: refusal.message,
@@ -228,7 +228,7 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         }
         if !client.isAbsent { try host(message.text(client)) }
         wasIntroduced = true
-        let ping = shard.limits.pingInterval.map { Int($0.nanoseconds / 1_000_000) }
+        let ping = shard.limits.connections.pingInterval.map { Int($0.nanoseconds / 1_000_000) }
         link.send {
             EnvelopeWriter.hello(
                 session: shard.idempotencyCache.names.text(name), terms: shard.limits.terms(for: limits),
@@ -262,9 +262,9 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     @inline(never)
     func tooLarge(_ what: String, _ count: Int) -> TrebuchetError {
         let limit =
-            largestMessage < shard.limits.clientMessageSize
+            largestMessage < shard.limits.messages.outboundBytes
             ? "the client's limit is \(largestMessage) (its TrebuchetClient.Options.messageSize)"
-            : "the limit is \(largestMessage) (ServerLimits.clientMessageSize at the server, "
+            : "the limit is \(largestMessage) (ServerLimits.messages.outboundBytes at the server, "
                 + "TrebuchetClient.Options.messageSize at the client)"
         return TrebuchetError(.internal, "the message with \(what) has \(count) bytes; \(limit)")
     }

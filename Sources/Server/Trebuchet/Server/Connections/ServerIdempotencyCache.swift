@@ -25,10 +25,10 @@ final class ServerIdempotencyCache: Sendable {
 
     init(reactors: Int, limits: ServerLimits, quotas: QuotaLedger) {
         names = CallSessionRegistry(reactors: reactors)
-        time = limits.recordedResponseTime
+        time = limits.idempotency.retention
         self.quotas = quotas
         let each = Memory.Limits(
-            client: limits.ofClient, server: limits.ofServer, time: limits.recordedResponseTime.nanoseconds)
+            client: limits.ofClient, server: limits.ofServer, time: limits.idempotency.retention.nanoseconds)
         caches = (0..<reactors).map { _ in ReactorCache(each, quotas) }
     }
 

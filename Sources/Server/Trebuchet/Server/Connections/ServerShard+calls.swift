@@ -79,7 +79,7 @@ extension ServerShard {
             return true
         }
         let observed = call.observedCall
-        let hidesErrors = method.hidesErrors(record.type)
+        let hidesErrors = self.hidesErrors(of: method, record.type)
         let completion: CallCompletion = { outcome in
             instance.removeUser()
             let outcome = hidesErrors ? outcome.mapError { RedactedError.hiding($0) } : outcome

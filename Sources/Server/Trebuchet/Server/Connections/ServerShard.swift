@@ -98,7 +98,7 @@ package final class ServerShard: @unchecked Sendable {
         self.states = states
         self.reactor = reactor
         calls = CallQueue(states)
-        isGuarded = context.limits.hasRatesOfCallers
+        isGuarded = context.limits.calls.rate.limitsAllCalls
         self.system = system
         coder = states.coder
         reply.initialize(to: ByteBuffer())
@@ -187,6 +187,16 @@ package final class ServerShard: @unchecked Sendable {
             return .ready(record)
         }
         return directory.type(of: name).map { .inactive($0) } ?? .unknown
+    }
+
+    /// Returns whether the errors of a method must not be logged with their descriptions.
+    func hidesErrors(of method: ActorMethod, _ type: ActorType) -> Bool {
+        method.isRedacted || context.hiddenTypes.contains(type)
+    }
+
+    /// Returns the type of the actor with this name; nil for an unknown name. Activates nothing.
+    func type(of name: ActorName) -> ActorType? {
+        directory.type(of: name) ?? context.locals.referredRecord(name.text, in: system)?.type
     }
 
     /// Activates the actor of a name, and calls `resume` on this reactor with its record, after earlier calls for the same name.
@@ -335,12 +345,20 @@ package final class ServerContext: Sendable {
     let limits: ServerLimits
     let limitsOfClient: ConnectionLimits
     let limitsOfServer: ConnectionLimits
+    /// The types whose states and arguments the inspector does not show.
+    let hiddenTypes = ActorTypeSet()
+    /// The types of which an idle actor has stayed active because of a change that is not persisted.
+    let retainedTypes = ActorTypeSet()
+    /// Indicates whether the server has any rate of calls.
+    let hasRates: Bool
+    /// The names of methods and streams with a rate, in any type.
+    private let ratedNames: Set<String>
     package let directory: ActorDirectory
     /// The actors that were created in the server's system, exposed or not.
     package let locals = LocalActors()
     let idempotencyCache: ServerIdempotencyCache
     let quotas: QuotaLedger
-    /// The budget of `ServerLimits.bufferedBytes`.
+    /// The budget of `ServerLimits.memory.total`.
     package let memory: MemoryBudget
     /// The server's event bus.
     let events = EventBus()
@@ -348,7 +366,7 @@ package final class ServerContext: Sendable {
     package let log: @Sendable (String) -> Void
     /// Writes a line with another level.
     package let logAt: @Sendable (ServerEvent.Level, String) -> Void
-    /// Writes a line that event handlers receive in another form.
+    /// Writes a line about events that handlers also receive with their fields.
     let plainLog: @Sendable (String) -> Void
     let disclosure: ErrorDisclosure
     /// The store that readiness checks query; nil without one.
@@ -371,18 +389,20 @@ package final class ServerContext: Sendable {
 
     init(
         reactors: Int, limits: ServerLimits, showsErrorText: Bool = false, routedBy makeRouter: RouterFactory? = nil,
-        log: @escaping @Sendable (String) -> Void
+        log: (any ServerEventHandler)? = nil
     ) {
         self.limits = limits
         limitsOfClient = limits.ofClient
         limitsOfServer = limits.ofServer
+        hasRates = !limits.calls.rate.isEmpty
+        ratedNames = Set(limits.calls.rate.perMethod.keys.map(\.name))
+        for method in limits.calls.rate.perMethod.keys { method.type.checkCalls(of: method.name) }
         // Sanitizes for all: names and texts of peers are in many lines.
         let events = events
-        let plainLog: @Sendable (String) -> Void = { log(LogLine.of($0)) }
-        self.plainLog = plainLog
+        if let log { events.addHandler(log) }
+        plainLog = { if events.isEnabled(for: .summaries) { events.emit(.summary(LogLine.of($0))) } }
         let logAt: @Sendable (ServerEvent.Level, String) -> Void = { level, line in
-            plainLog(line)
-            events.emit(.logMessage(level, LogLine.of(line)))
+            if events.isEnabled(for: .server) { events.emit(.logMessage(level, LogLine.of(line))) }
         }
         let log: @Sendable (String) -> Void = { logAt(.notice, $0) }
         (self.log, self.logAt) = (log, logAt)
@@ -391,12 +411,15 @@ package final class ServerContext: Sendable {
         refusedSubjects = DeniedSubjectLog(log)
         loads = LoadFailures(log: logAt)
         router = makeRouter?(events, logAt)
-        memory = MemoryBudget(limit: limits.bufferedBytes)
+        memory = MemoryBudget(limit: limits.memory.total)
         quotas = QuotaLedger(limits: limits, memory: memory, events: events)
         directory = ActorDirectory(quotas: quotas, router: router)
         idempotencyCache = ServerIdempotencyCache(reactors: reactors, limits: limits, quotas: quotas)
         hosting = ClientActorHosts(limits: limits, quotas: quotas, events: events)
     }
+
+    /// Returns whether a method or stream of this name may have a rate: another type's method may have the same name.
+    func hasMethodRate(_ name: String) -> Bool { !ratedNames.isEmpty && ratedNames.contains(name) }
 
     /// The names of connections.
     package var sessions: CallSessionRegistry { idempotencyCache.names }
@@ -491,10 +514,11 @@ extension ServerShard {
 
     /// Logs once for each type why its actors are not deactivated.
     private func logRetention(of record: ActorRecord) {
-        let (log, type, name) = (context.log, record.type, record.name)
+        let (log, retainedTypes) = (context.log, context.retainedTypes)
+        let (type, name) = (record.type, record.name)
         guard let policy = record.idle, !policy.discards else { return }
         record.checkIdle(discarding: true) { mayDeactivate in
-            guard mayDeactivate, type.isFirstRetained else { return }
+            guard mayDeactivate, retainedTypes.insert(type) else { return }
             log(
                 "actor '\(name)' (\(type.name)) was idle for \(policy.time) and cannot be deactivated: it has changed state "
                     + "that is not persisted; persist the state, or expose the type with discarding: true")

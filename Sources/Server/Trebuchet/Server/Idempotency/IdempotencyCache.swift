@@ -173,11 +173,11 @@ struct IdempotencyCache<Call> {
     private func reserveResponse(for connection: ConnectionResponses) throws(QuotaExceeded) {
         let most = most(of: connection.author)
         guard connection.entries.count < most.answers else {
-            throw connection.exceeded(.recordedResponses, "recordedResponsesPerConnection", most.answers)
+            throw connection.exceeded(.recordedResponses, "idempotency.perConnection", most.answers)
         }
         guard connection.bytes + Self.entryBytes <= most.answerBytes else {
             throw connection.exceeded(
-                .recordedResponseBytes, "recordedResponseBytesPerConnection", most.answerBytes)
+                .recordedResponseBytes, "idempotency.bytesPerConnection", most.answerBytes)
         }
         try connection.author.account.reserve(
             .recordedResponses, with: .recordedResponseBytes, Self.entryBytes)
@@ -189,7 +189,7 @@ struct IdempotencyCache<Call> {
     ) throws(QuotaExceeded) {
         let most = most(of: author).answerBytes
         guard connection.bytes + count <= most else {
-            throw connection.exceeded(.recordedResponseBytes, "recordedResponseBytesPerConnection", most)
+            throw connection.exceeded(.recordedResponseBytes, "idempotency.bytesPerConnection", most)
         }
         try author.account.reserve(.recordedResponseBytes, count)
     }
@@ -287,7 +287,7 @@ struct IdempotencyCache<Call> {
     static var forgotten: TrebuchetError {
         TrebuchetError(
             .unknownOutcome,
-            "the call was sent over an earlier connection, and its record expired after ServerLimits.recordedResponseTime: check "
+            "the call was sent over an earlier connection, and its record expired after ServerLimits.idempotency.retention: check "
                 + "its effects, and call again if it was not executed")
     }
 

@@ -35,17 +35,17 @@ final class LegacyLink: MessageLink {
 
     // MARK: Sizes
 
-    /// Returns `messageSize` increased for values in base64.
+    /// Returns `messages.inboundBytes` increased for values in base64.
     static func largestMessage(within limits: ServerLimits) -> Int {
-        let (sum, overflow) = limits.messageSize.addingReportingOverflow(limits.messageSize / 3 + 4)
-        return overflow ? limits.messageSize : sum
+        let (sum, overflow) = limits.messages.inboundBytes.addingReportingOverflow(limits.messages.inboundBytes / 3 + 4)
+        return overflow ? limits.messages.inboundBytes : sum
     }
 
     /// Returns the maximum size of a version 3 message whose base64 form the client accepts.
     ///
     /// - Parameter size: the maximum size that the client has announced.
     static func largestMessage(toClient size: Int, _ limits: ServerLimits) -> Int {
-        let size = min(size, limits.clientMessageSize)
+        let size = min(size, limits.messages.outboundBytes)
         // Reserves space for names of streams and actors, which versions 1 and 2 encode differently.
         return max(0, size - 256) / 4 * 3
     }

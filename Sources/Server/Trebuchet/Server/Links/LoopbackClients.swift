@@ -25,9 +25,9 @@ final class LoopbackClients: Sendable {
             let shard = shards[index]
             var options = TrebuchetClient.Options()
             options.callsInFlight = shard.limits.ofServer.calls
-            options.messageSize = shard.limits.clientMessageSize
-            options.serverMessageSize = shard.limits.messageSize
-            options.callTimeout = shard.limits.callTimeout
+            options.messageSize = shard.limits.messages.outboundBytes
+            options.serverMessageSize = shard.limits.messages.inboundBytes
+            options.callTimeout = shard.limits.calls.timeout
             options.pingInterval = nil
             options.onUndecodable = shard.system.reportUndecodable
             let client = TrebuchetClient(

@@ -10,25 +10,23 @@ enum WebSocketConnections {
 
     /// Starts listening. `GET /healthz` is answered 200, other paths with pages.
     static func listen(
-        host: String, port: Int, _ security: TrebuchetTransport.Security, compression: WebSocketCompression?,
-        shards: [ServerShard], parts: ServerContext, access: AccessPolicy, pages: PageRouter
+        _ transport: ServerTransport, shards: [ServerShard], parts: ServerContext, access: AccessPolicy,
+        pages: PageRouter
     ) throws(TransportError) -> WebSocketServer {
         let limits = parts.limits
         var webSocket = WebSocketLimits()
-        webSocket.bufferedBytesPerHost = limits.bufferedBytesPerHost
-        webSocket.bufferedBytesPerConnection = limits.bufferedBytesPerConnection
-        webSocket.messageTimeout = limits.messageTimeout
-        webSocket.sharedBytesUnsent = limits.supersededVersionBytes
-        webSocket.sharedBytesTimeout = limits.supersededVersionTimeout
-        webSocket.connections = limits.connections
-        webSocket.messageBytes = limits.messageSize
-        webSocket.frameBytes = limits.messageSize
-        webSocket.pingInterval = limits.pingInterval
-        webSocket.pongTimeout = limits.pongTimeout
+        webSocket.bufferedBytesPerHost = limits.memory.perHost
+        webSocket.bufferedBytesPerConnection = limits.memory.perConnection
+        webSocket.messageTimeout = limits.messages.timeout
+        webSocket.sharedBytesUnsent = limits.streams.supersededVersionBytes
+        webSocket.sharedBytesTimeout = limits.streams.supersededVersionTimeout
+        webSocket.connections = limits.connections.total
+        webSocket.messageBytes = limits.messages.inboundBytes
+        webSocket.frameBytes = limits.messages.inboundBytes
+        webSocket.pingInterval = limits.connections.pingInterval
+        webSocket.pongTimeout = limits.connections.pongTimeout
         webSocket.pages = limits.pages
-        webSocket.connectionsPerHost = limits.connectionsPerHost
-        var tls: TLSServerSettings?
-        if case .server(let settings) = security { tls = settings }
+        webSocket.connectionsPerHost = limits.connections.perHost
         var admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?
         if !access.isOpen { admit = { [parts] in await access.admit($0, parts.failedHooks) } }
         let origins = try OriginRule(access.origins)
@@ -36,9 +34,9 @@ enum WebSocketConnections {
         let refusals = RejectionLog(parts.plainLog)
         let exhaustionLog = RejectionLog(parts.plainLog)
         return try WebSocketServer(
-            host: host, port: port, reactors: ReactorGroup(shards.map(\.reactor)),
-            subprotocols: [ProtocolVersion.subprotocol], limits: webSocket, tls: tls,
-            compression: compression, memory: parts.memory, proxies: proxies,
+            host: transport.host, port: transport.port, reactors: ReactorGroup(shards.map(\.reactor)),
+            subprotocols: [ProtocolVersion.subprotocol], limits: webSocket, tls: transport.tls,
+            compression: transport.compression, memory: parts.memory, proxies: proxies,
             check: { request, address in
                 // A load balancer may use any host name; unlike a page, it sends no origin.
                 if isHealthCheck(request), request.headers["Origin"] == nil { return nil }

@@ -15,18 +15,18 @@ extension ServerLimits {
     /// The limits for a client's connection.
     var ofClient: ConnectionLimits {
         ConnectionLimits(
-            calls: callsPerConnection, callBytes: callBytesPerConnection, streams: streamsPerConnection,
-            filters: filtersPerConnection, answers: recordedResponsesPerConnection,
-            answerBytes: recordedResponseBytesPerConnection)
+            calls: calls.perConnection, callBytes: calls.bytesPerConnection, streams: streams.perConnection,
+            filters: filters.perConnection, answers: idempotency.perConnection,
+            answerBytes: idempotency.bytesPerConnection)
     }
 
     /// The limits for the server's internal connection, which all its actors share: server-wide limits apply.
     var ofServer: ConnectionLimits {
         ConnectionLimits(
-            calls: max(callsPerConnection, Self.callsOfServer),
-            callBytes: max(callBytesPerConnection, bufferedBytes / 4),
-            streams: max(streamsPerConnection, streams), filters: max(filtersPerConnection, filters),
-            answers: max(recordedResponsesPerConnection, recordedResponses),
-            answerBytes: max(recordedResponseBytesPerConnection, recordedResponseBytes))
+            calls: max(calls.perConnection, Self.callsOfServer),
+            callBytes: max(calls.bytesPerConnection, memory.total / 4),
+            streams: max(streams.perConnection, streams.total), filters: max(filters.perConnection, filters.total),
+            answers: max(idempotency.perConnection, idempotency.total),
+            answerBytes: max(idempotency.bytesPerConnection, idempotency.totalBytes))
     }
 }

@@ -21,7 +21,7 @@ final class QuotaLedger: Sendable {
     private let events: EventBus
     private let rows = Mutex<[QuotaScope: Entry]>([:])
 
-    /// - Parameter memory: the budget of `ServerLimits.bufferedBytes`, in which the bytes of calls to clients and of responses in
+    /// - Parameter memory: the budget of `ServerLimits.memory.total`, in which the bytes of calls to clients and of responses in
     ///   memory also count.
     init(limits: ServerLimits, memory: MemoryBudget? = nil, events: EventBus = EventBus()) {
         self.limits = limits
@@ -49,7 +49,7 @@ final class QuotaLedger: Sendable {
     func row(of scope: QuotaScope, in network: QuotaRow? = nil) -> QuotaRow {
         rows.withLock { rows in
             if let row = rows[scope]?.row { return row }
-            let memory = scope.kind == .principal ? MemoryBudget(limit: limits.bufferedBytesOfPrincipal) : nil
+            let memory = scope.kind == .principal ? MemoryBudget(limit: limits.memory.ofPrincipal) : nil
             let row = QuotaRow(
                 scope, limitsByKind[scope.kind.rawValue], memory: memory, network: network, ledger: self)
             rows[scope] = Entry(row: row)

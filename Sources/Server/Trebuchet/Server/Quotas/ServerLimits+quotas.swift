@@ -34,6 +34,21 @@ struct ResourceQuotas {
     let host: QuotaLimit
     let server: QuotaLimit
 
+    init(own: QuotaLimit, principal: QuotaLimit, host: QuotaLimit, server: QuotaLimit) {
+        (self.own, self.principal, self.host, self.server) = (own, principal, host, server)
+    }
+
+    /// Creates the limits of a group of settings whose names are those of the scopes.
+    ///
+    /// - Parameter scope: The name of the setting for the narrowest scope.
+    fileprivate init(
+        _ group: String, own: Int, principal: Int, host: Int, total: Int, scope: String = "perConnection"
+    ) {
+        self.init(
+            own: QuotaLimit(own, "\(group).\(scope)"), principal: QuotaLimit(principal, "\(group).perPrincipal"),
+            host: QuotaLimit(host, "\(group).perHost"), server: QuotaLimit(total, "\(group).total"))
+    }
+
     subscript(kind: QuotaScope.Kind) -> QuotaLimit {
         switch kind {
         case .own: own
@@ -50,68 +65,55 @@ extension ServerLimits {
     func terms(for connection: ConnectionLimits) -> AdvertisedLimits {
         AdvertisedLimits(
             callsPerConnection: connection.calls, callBytesPerConnection: connection.callBytes,
-            streamsPerConnection: connection.streams, messageSize: messageSize,
-            clientActorsPerClient: clientActorsPerClient, clientAnswerSize: clientResponseSize)
+            streamsPerConnection: connection.streams, messageSize: messages.inboundBytes,
+            clientActorsPerClient: clientActors.perClient, clientAnswerSize: clientCalls.responseBytes)
     }
-
-    /// `bufferedBytesPerPrincipal` with its default.
-    var bufferedBytesOfPrincipal: Int { bufferedBytesPerPrincipal ?? bufferedBytes / 4 }
 
     /// Returns the limits of a resource.
     func quotas(of resource: SharedResource) -> ResourceQuotas {
         switch resource {
         case .connections:
             ResourceQuotas(
-                own: QuotaLimit(1, "connections"),
-                principal: QuotaLimit(connectionsPerPrincipal, "connectionsPerPrincipal"),
-                host: QuotaLimit(connectionsPerHost, "connectionsPerHost"),
-                server: QuotaLimit(connections, "connections"))
+                own: QuotaLimit(1, "connections.total"),
+                principal: QuotaLimit(connections.perPrincipal, "connections.perPrincipal"),
+                host: QuotaLimit(connections.perHost, "connections.perHost"),
+                server: QuotaLimit(connections.total, "connections.total"))
         case .streams:
             ResourceQuotas(
-                own: QuotaLimit(streamsPerConnection, "streamsPerConnection"),
-                principal: QuotaLimit(streamsPerPrincipal, "streamsPerPrincipal"),
-                host: QuotaLimit(streamsPerHost, "streamsPerHost"), server: QuotaLimit(streams, "streams"))
+                "streams", own: streams.perConnection, principal: streams.perPrincipal, host: streams.perHost,
+                total: streams.total)
         case .filters:
             ResourceQuotas(
-                own: QuotaLimit(filtersPerConnection, "filtersPerConnection"),
-                principal: QuotaLimit(filtersPerPrincipal, "filtersPerPrincipal"),
-                host: QuotaLimit(filtersPerHost, "filtersPerHost"), server: QuotaLimit(filters, "filters"))
+                "filters", own: filters.perConnection, principal: filters.perPrincipal, host: filters.perHost,
+                total: filters.total)
         case .actorsOnDemand:
             ResourceQuotas(
-                own: QuotaLimit(activatedActorsPerConnection, "activatedActorsPerConnection"),
-                principal: QuotaLimit(activatedActorsPerPrincipal, "activatedActorsPerPrincipal"),
-                host: QuotaLimit(activatedActorsPerHost, "activatedActorsPerHost"),
-                server: QuotaLimit(activatedActors, "activatedActors"))
+                "activatedActors", own: activatedActors.perConnection, principal: activatedActors.perPrincipal,
+                host: activatedActors.perHost, total: activatedActors.total)
         case .clientActors:
             ResourceQuotas(
-                own: QuotaLimit(clientActorsPerClient, "clientActorsPerClient"),
-                principal: QuotaLimit(clientActorsPerPrincipal, "clientActorsPerPrincipal"),
-                host: QuotaLimit(clientActorsPerHost, "clientActorsPerHost"),
-                server: QuotaLimit(clientActors, "clientActors"))
+                "clientActors", own: clientActors.perClient, principal: clientActors.perPrincipal,
+                host: clientActors.perHost, total: clientActors.total, scope: "perClient")
         case .clientCalls:
             ResourceQuotas(
-                own: QuotaLimit(callsPerClient, "callsPerClient"),
-                principal: QuotaLimit(callsToClientsPerPrincipal, "callsToClientsPerPrincipal"),
-                host: QuotaLimit(callsToClientsPerHost, "callsToClientsPerHost"),
-                server: QuotaLimit(callsToClients, "callsToClients"))
+                "clientCalls", own: clientCalls.perClient, principal: clientCalls.perPrincipal,
+                host: clientCalls.perHost, total: clientCalls.total, scope: "perClient")
         case .clientCallBytes:
             ResourceQuotas(
-                own: QuotaLimit(callBytesPerClient, "callBytesPerClient"),
-                principal: QuotaLimit(bufferedBytesOfPrincipal, "bufferedBytesPerPrincipal"),
-                host: QuotaLimit(bufferedBytesPerHost ?? bufferedBytes / 4, "bufferedBytesPerHost"),
-                server: QuotaLimit(bufferedBytes, "bufferedBytes"))
+                own: QuotaLimit(clientCalls.bytesPerClient, "clientCalls.bytesPerClient"),
+                principal: QuotaLimit(memory.ofPrincipal, "memory.perPrincipal"),
+                host: QuotaLimit(memory.ofHost, "memory.perHost"),
+                server: QuotaLimit(memory.total, "memory.total"))
         case .recordedResponses:
             ResourceQuotas(
-                own: QuotaLimit(recordedResponsesPerConnection, "recordedResponsesPerConnection"),
-                principal: QuotaLimit(recordedResponsesPerPrincipal, "recordedResponsesPerPrincipal"),
-                host: QuotaLimit(recordedResponsesPerHost, "recordedResponsesPerHost"),
-                server: QuotaLimit(recordedResponses, "recordedResponses"))
+                "idempotency", own: idempotency.perConnection, principal: idempotency.perPrincipal,
+                host: idempotency.perHost, total: idempotency.total)
         case .recordedResponseBytes, .persistedResponseBytes:
             ResourceQuotas(
-                own: QuotaLimit(recordedResponseBytesPerConnection, "recordedResponseBytesPerConnection"),
-                principal: QuotaLimit(recordedResponseBytesPerPrincipal, "recordedResponseBytesPerPrincipal"),
-                host: QuotaLimit(recordedResponseBytesPerHost, "recordedResponseBytesPerHost"),
-                server: QuotaLimit(recordedResponseBytes, "recordedResponseBytes"))
+                own: QuotaLimit(idempotency.bytesPerConnection, "idempotency.bytesPerConnection"),
+                principal: QuotaLimit(idempotency.bytesPerPrincipal, "idempotency.bytesPerPrincipal"),
+                host: QuotaLimit(idempotency.bytesPerHost, "idempotency.bytesPerHost"),
+                server: QuotaLimit(idempotency.totalBytes, "idempotency.totalBytes"))
         }
     }
 }

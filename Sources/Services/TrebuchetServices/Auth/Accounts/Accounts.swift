@@ -1,3 +1,5 @@
+@_exported public import TrebuchetServicesClient
+@_exported public import TrebuchetServicesModel
 internal import Platform
 public import Trebuchet
 public import TrebuchetCluster
@@ -59,20 +61,20 @@ public actor Accounts {
     ///   - store: the store for accounts and sessions. Default: in memory.
     ///   - mailer: sends magic codes.
     ///   - providers: the issuers of accepted ID tokens, with unique names. Default: none.
-    ///   - report: receives log lines with their levels, for the operator and not for clients: refused callers and ended
-    ///     sessions (`notice`), mail that was not sent (`warning`), store failures (`error`). At most one line a second for
-    ///     each kind, without codes and tokens. Default: ignored.
+    ///   - log: receives lines for the operator: refused callers and ended sessions (`notice`), mail that was not sent
+    ///     (`warning`), store failures (`error`). At most one line a second for each kind, without codes and tokens. Default:
+    ///     none.
     ///   - onDelete: deletes the app's data of a user, before the account is deleted and after the user has authenticated. When
     ///     it throws, nothing is deleted and the client may try again, so it may be called again for an account. Default:
     ///     nothing.
     public init(
         store: any StateStore = MemoryStore(), mailer: any MagicCodeMailer, providers: [OpenIDProvider] = [],
         limits: AuthLimits = AuthLimits(),
-        report: @escaping @Sendable (ServerEvent.Level, String) -> Void = { _, _ in },
+        log: (any ServerEventHandler)? = nil,
         onDelete: DeletionHook? = nil
     ) async throws(AuthError) {
         try await self.init(
-            store: store, mailer: mailer, providers: providers, limits: limits, report: report, onDelete: onDelete,
+            store: store, mailer: mailer, providers: providers, limits: limits, log: log, onDelete: onDelete,
             now: Self.timeOfDay, uptime: Self.uptime)
     }
 
@@ -82,13 +84,13 @@ public actor Accounts {
     package init(
         store: any StateStore, mailer: any MagicCodeMailer, providers: [OpenIDProvider] = [],
         limits: AuthLimits = AuthLimits(),
-        report: @escaping @Sendable (ServerEvent.Level, String) -> Void = { _, _ in },
+        log: (any ServerEventHandler)? = nil,
         onDelete: DeletionHook? = nil, now: @escaping @Sendable () -> Int64,
         uptime: (@Sendable () -> Int64)? = nil
     ) async throws(AuthError) {
         try await self.init(
             at: StoreAccountStorage(store: store), shared: nil, mailer: mailer, providers: providers, limits: limits,
-            log: AuthLog(report), onDelete: onDelete, now: now, uptime: uptime ?? now
+            log: AuthLog(log), onDelete: onDelete, now: now, uptime: uptime ?? now
         ) { try await Task.sleep(for: $0) }
         accountCount = try await records.deleteExpired(at: now())
     }
@@ -106,17 +108,17 @@ public actor Accounts {
     ///   - mailer: sends magic codes.
     ///   - providers: the issuers of accepted ID tokens; the same at all nodes. Default: none.
     ///   - limits: the same at all nodes; ``AuthLimits`` says which count over all of them.
-    ///   - report: as above.
+    ///   - log: as above.
     ///   - onDelete: as above; called at the node that receives the request.
     /// - Throws: `unavailable` when the coordination store cannot be reached.
     public init(
         engine: any ClusterTables, mailer: any MagicCodeMailer, providers: [OpenIDProvider] = [],
         limits: AuthLimits = AuthLimits(),
-        report: @escaping @Sendable (ServerEvent.Level, String) -> Void = { _, _ in },
+        log: (any ServerEventHandler)? = nil,
         onDelete: DeletionHook? = nil
     ) async throws(AuthError) {
         try await self.init(
-            engine: engine, mailer: mailer, providers: providers, limits: limits, report: report, onDelete: onDelete,
+            engine: engine, mailer: mailer, providers: providers, limits: limits, log: log, onDelete: onDelete,
             now: Self.timeOfDay, uptime: Self.uptime
         ) { try await Task.sleep(for: $0) }
     }
@@ -128,12 +130,12 @@ public actor Accounts {
     package init(
         engine: any ClusterTables, mailer: any MagicCodeMailer, providers: [OpenIDProvider] = [],
         limits: AuthLimits = AuthLimits(),
-        report: @escaping @Sendable (ServerEvent.Level, String) -> Void = { _, _ in },
+        log: (any ServerEventHandler)? = nil,
         onDelete: DeletionHook? = nil, now: @escaping @Sendable () -> Int64,
         uptime: (@Sendable () -> Int64)? = nil,
         sleep: @escaping @Sendable (Duration) async throws -> Void
     ) async throws(AuthError) {
-        let log = AuthLog(report)
+        let log = AuthLog(log)
         let shared = SharedAccounts(engine, atOnce: limits.queuedRequests, report: { log.storeFailed($0) }, now: now)
         try await self.init(
             at: shared, shared: shared, mailer: mailer, providers: providers, limits: limits, log: log,
@@ -417,8 +419,8 @@ extension Accounts {
         let taken: [RateConsumption] =
             switch operation {
             case .code(let address?):
-                attempts + consumptions("places", host, of: address, limits.codesPerAddress)
-                    + [consumption("addresses", hidden(address), limits.codesPerAddressFromAllHosts)]
+                attempts + consumptions("places", host, of: address, limits.codesPerAddressAndHost)
+                    + [consumption("addresses", hidden(address), limits.codesPerAddress)]
             case .code(nil): attempts
             case .attempt: attempts
             case .newGuest: attempts + consumptions("guests", host, limits.guestsPerHost)
@@ -431,7 +433,7 @@ extension Accounts {
     /// Restores the rate of an address after a correct code: its user reads the mail and may request codes as at first.
     func usedCode(for address: String, _ connection: CallerConnection) async {
         guard let shared else { return rates.usedCode(for: address, connection.requester) }
-        for rate in consumptions("places", connection.host, of: address, limits.codesPerAddress) {
+        for rate in consumptions("places", connection.host, of: address, limits.codesPerAddressAndHost) {
             await shared.restore(rate.key)
         }
     }

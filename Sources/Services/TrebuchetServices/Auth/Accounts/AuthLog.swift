@@ -9,8 +9,10 @@ struct AuthLog: Sendable {
     private let mail: RejectionLog
     private let providers: RejectionLog
 
-    init(_ report: @escaping @Sendable (ServerEvent.Level, String) -> Void) {
-        func log(_ level: ServerEvent.Level) -> RejectionLog { RejectionLog { report(level, LogLine.of($0)) } }
+    init(_ handler: (any ServerEventHandler)?) {
+        func log(_ level: ServerEvent.Level) -> RejectionLog {
+            RejectionLog { handler?.handle(.logMessage(level, LogLine.of($0))) }
+        }
         refusals = log(.notice)
         ends = log(.notice)
         store = log(.error)

@@ -33,9 +33,9 @@ struct AuthRates<Host: QuotaHost> {
         attempts = HostRateTable(limits.attemptsPerHost, capacity: limits.rateEntries)
         guests = HostRateTable(limits.guestsPerHost, capacity: limits.rateEntries)
         renewals = HostRateTable(limits.renewalsPerHost, capacity: limits.rateEntries)
-        places = HostRateTable(limits.codesPerAddress, capacity: limits.rateEntries)
+        places = HostRateTable(limits.codesPerAddressAndHost, capacity: limits.rateEntries)
         addresses = BucketTable(
-            limits.codesPerAddressFromAllHosts, capacity: limits.rateEntries, inheritsConsumption: true)
+            limits.codesPerAddress, capacity: limits.rateEntries, inheritsConsumption: true)
     }
 
     /// Takes one of each rate of an operation.

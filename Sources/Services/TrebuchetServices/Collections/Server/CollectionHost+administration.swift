@@ -48,7 +48,7 @@ extension CollectionHost {
     /// Returns all documents at one moment, in the order of their creation.
     func documents(of name: String) async throws -> [Document] {
         let contents = try await withCollection(name) { try $0.contents() }
-        return unexpired(contents).sorted { $0.created < $1.created }
+        return unexpired(contents).sorted { $0.creationRevision < $1.creationRevision }
     }
 
     private func unexpired(_ documents: DocumentMap) -> [Document] {

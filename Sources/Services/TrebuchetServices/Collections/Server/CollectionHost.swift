@@ -395,7 +395,7 @@ public final class CollectionHost: QueryHost, Sendable {
     ) -> Int? {
         let now = MonotonicClock.now
         return limit.flatMap { caller.consume(count, of: .writesTo(collection), $0) }
-            ?? caller.consume(count, of: .writes, limits.writes)
+            ?? caller.consume(count, of: .writes, limits.writesPerConnection)
             ?? caller.connection.principal.flatMap { principalRates.consume(ByteText($0.id), count, at: now) }
             ?? caller.host.flatMap { hostRates.consume($0, count, at: now) }
             ?? caller.host.flatMap { $0.network == $0 ? nil : networkRates.consume($0.network, count, at: now) }
@@ -403,7 +403,9 @@ public final class CollectionHost: QueryHost, Sendable {
 
     /// Takes one call that opens, closes or gets a query from the rate.
     func consumeRead(of caller: CollectionConnectionState) throws(CollectionError) {
-        if let wait = caller.consume(of: .reads, limits.reads) { throw .rateLimited(retryAfterMilliseconds: wait) }
+        if let wait = caller.consume(of: .reads, limits.readsPerConnection) {
+            throw .rateLimited(retryAfterMilliseconds: wait)
+        }
     }
 
     /// For tests.

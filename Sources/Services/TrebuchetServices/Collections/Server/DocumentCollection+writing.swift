@@ -236,7 +236,7 @@ extension DocumentCollection {
             let isDone: Bool
             do throws(CollectionError) {
                 isDone = try decoder.resume(commit.slice) { writes in
-                    host.consumeWrites(writes, of: caller, to: name, table.limits.writesToCollection)
+                    host.consumeWrites(writes, of: caller, to: name, table.limits.writesPerConnectionAndCollection)
                 }
             } catch {
                 host.log.refusal(error, of: "writes", in: name, by: caller.connection)

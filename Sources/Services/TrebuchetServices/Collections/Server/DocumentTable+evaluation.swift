@@ -173,7 +173,7 @@ extension DocumentTable {
                 throw change.forbidden()
             }
         }
-        if let before, let after, after.expiresAt ?? .max < before.expiresAt ?? .max {
+        if let before, let after, after.expiryMilliseconds ?? .max < before.expiryMilliseconds ?? .max {
             // A shorter lifetime amounts to a deletion.
             let deletion = DocumentChangeRequest(deleting: before)
             try check?(deletion)
@@ -214,7 +214,7 @@ extension DocumentTable {
     ) throws(CollectionError) -> Document? {
         guard var document else { return nil }
         document.revision = revision
-        document.updatedAt = time
+        document.updatedMilliseconds = time
         let size = document.byteCount
         guard size <= limits.documentBytes else {
             throw .documentTooLarge(id: document.id.text, bytes: size, limit: limits.documentBytes)

@@ -117,7 +117,7 @@ struct DocumentTable: Sendable {
         shares.replace(self.document(id), with: document)
         unwritten[id] = Unwritten(document: document, revision: revision)
         if isEntry { nextBytes += document.map(Self.size) ?? Self.mutationOverhead / 4 }
-        expiries.set(document?.expiresAt, for: id)
+        expiries.set(document?.expiryMilliseconds, for: id)
     }
 
     static func size(_ document: Document) -> Int {
@@ -250,7 +250,7 @@ struct DocumentTable: Sendable {
         deleting = []
         for (id, pending) in discarded {
             shares.replace(pending.document, with: documents[id])
-            expiries.set(documents[id]?.expiresAt, for: id)
+            expiries.set(documents[id]?.expiryMilliseconds, for: id)
         }
     }
 }
@@ -280,8 +280,10 @@ extension DocumentTable {
         let before = self.document(id)
         if let before, !replaces || before.isLike(document) { return .skipped }
         var restored = Document(
-            id: id, fields: document.fields, creator: document.creator, created: before?.created ?? revision + 1,
-            createdAt: document.createdAt == 0 ? now : document.createdAt, expiresAt: document.expiresAt)
+            id: id, fields: document.fields, creator: document.creator,
+            created: before?.creationRevision ?? revision + 1,
+            createdAt: document.createdMilliseconds == 0 ? now : document.createdMilliseconds,
+            expiresAt: document.expiryMilliseconds)
         restored.origin = before?.origin
         try replace(id, with: restored, at: now)
         return before == nil ? .created : .replaced
@@ -297,7 +299,7 @@ extension DocumentTable {
 
 extension Document {
     fileprivate func isLike(_ other: Document) -> Bool {
-        fields == other.fields && expiresAt == other.expiresAt
+        fields == other.fields && expiryMilliseconds == other.expiryMilliseconds
             && creator.map { ByteText($0) } == other.creator.map { ByteText($0) }
     }
 }

@@ -16,7 +16,7 @@ struct ExpiryQueue: Sendable {
     var count: Int { times.count }
 
     init(_ documents: some Sequence<Document>) {
-        for document in documents { if let time = document.expiresAt { times[document.id] = time } }
+        for document in documents { if let time = document.expiryMilliseconds { times[document.id] = time } }
         rebuild()
     }
 

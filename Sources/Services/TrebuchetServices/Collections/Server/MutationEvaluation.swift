@@ -95,8 +95,10 @@ struct MutationEvaluation: Sendable {
             changes[place].revision += offset
             let change = changes[place]
             changes[place].document?.renumber(by: offset, at: time, isCreated: change.isCreated)
-            guard change.isExpirySet, time != self.time, let expiry = change.document?.expiresAt else { continue }
-            changes[place].document?.expiresAt = expiry + time - self.time
+            guard change.isExpirySet, time != self.time, let expiry = change.document?.expiryMilliseconds else {
+                continue
+            }
+            changes[place].document?.expiryMilliseconds = expiry + time - self.time
         }
         (self.revision, firstRevision, self.time) = (self.revision + offset, revision, time)
     }
@@ -122,11 +124,13 @@ struct MutationEvaluation: Sendable {
         if mutation.writes.count > 1 { quotas.replace(before, with: document) }
         var change = Change(
             id: id, document: document, revision: revision, isCreated: before == nil,
-            isExpirySet: document?.expiresAt != before?.expiresAt)
+            isExpirySet: document?.expiryMilliseconds != before?.expiryMilliseconds)
         if isMeasured { byteCount += document.map(DocumentTable.size) ?? 0 }
         if let place = changes.firstIndex(where: { $0.id == id }) {
             if before != nil { change.isCreated = changes[place].isCreated }
-            if before?.expiresAt == document?.expiresAt { change.isExpirySet = changes[place].isExpirySet }
+            if before?.expiryMilliseconds == document?.expiryMilliseconds {
+                change.isExpirySet = changes[place].isExpirySet
+            }
             if isMeasured { byteCount -= changes[place].document.map(DocumentTable.size) ?? 0 }
             changes[place] = change
         } else {

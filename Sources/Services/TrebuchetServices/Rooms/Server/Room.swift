@@ -51,7 +51,7 @@ distributed actor Room: RoomInterface {
             perHost: limits.membersPerHost)
         history = EventHistory(maximumEvents: limits.historyEvents, maximumBytes: limits.historyBytes)
         presenceBatch = PresenceBatch(
-            limit: limits.rosterBytes, interval: limits.presenceInterval.nanoseconds,
+            limit: limits.rosterBytesPerRoom, interval: limits.presenceInterval.nanoseconds,
             perPrincipal: limits.rosterBytesPerPrincipal, perHost: limits.rosterBytesPerHost)
         self.actorSystem = actorSystem
     }

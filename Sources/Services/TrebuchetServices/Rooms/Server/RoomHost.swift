@@ -36,7 +36,7 @@ public final class RoomHost: Sendable {
         contents = Mutex(
             Contents(
                 rules: rules,
-                activations: HostRateTable(limits.activations, capacity: RoomLimits.activationEntries),
+                activations: HostRateTable(limits.activationsPerHost, capacity: RoomLimits.activationEntries),
                 quotaUsage: HolderQuotaUsage(perPrincipal: limits.roomsPerPrincipal, perHost: limits.roomsPerHost)
             ))
     }
@@ -210,9 +210,9 @@ public final class RoomHost: Sendable {
     func consumeRate(_ rate: RoomRate, of client: RoomConnectionState, calls: Int = 1) throws(RoomError) {
         let limit =
             switch rate {
-            case .joins: limits.joins
-            case .presenceUpdates: limits.presenceUpdates
-            case .publishes: limits.publishes
+            case .joins: limits.joinsPerConnection
+            case .presenceUpdates: limits.presenceUpdatesPerConnection
+            case .publishes: limits.publishesPerConnection
             }
         if let wait = client.consume(calls, of: rate, limit) { throw .rateLimited(retryAfterMilliseconds: wait) }
     }

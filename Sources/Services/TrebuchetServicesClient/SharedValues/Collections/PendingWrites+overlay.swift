@@ -64,7 +64,7 @@ extension PendingWrites {
             else { return }
             if after != before {
                 after?.revision = number
-                after?.updatedAt = context.time
+                after?.updatedMilliseconds = context.time
             }
             changed[id] = .some(after)
         }

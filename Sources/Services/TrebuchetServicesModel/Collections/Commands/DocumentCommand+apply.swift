@@ -45,7 +45,7 @@ extension DocumentCommand {
         case .increment(_, let field, let amount): try changed.incrementField(amount, to: field)
         case .link(_, let field, let target, _): try changed.setLink(true, field, target)
         case .unlink(_, let field, let target): try changed.setLink(false, field, target)
-        case .expire(_, let duration): changed.expiresAt = try Self.expiration(duration, context)
+        case .expire(_, let duration): changed.expiryMilliseconds = try Self.expiration(duration, context)
         }
         return changed
     }

@@ -2,7 +2,7 @@ internal import Platform
 
 /// A query: the conditions on documents of a collection, their order, and their maximum number.
 ///
-///     CollectionQuery(where: [.equal("done", .bool(false))], order: [.descending("priority")], limit: 20)
+///     CollectionQuery(where: [.field("done", equals: .bool(false))], order: [.descending("priority")], limit: 20)
 ///
 /// Documents that are equal in the order are sorted by their creation.
 public struct CollectionQuery: Sendable {
@@ -125,7 +125,9 @@ extension [QueryOrder] {
             }
             if sign != 0 { return (sign < 0) != order.isDescending }
         }
-        guard one.created == other.created else { return one.created < other.created }
+        guard one.creationRevision == other.creationRevision else {
+            return one.creationRevision < other.creationRevision
+        }
         return one.id < other.id
     }
 }

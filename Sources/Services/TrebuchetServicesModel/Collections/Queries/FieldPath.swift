@@ -144,10 +144,10 @@ package struct FieldPath: Sendable {
         switch location {
         case .field: return withText(in: document) { $0.map { JSONValue(canonical: $0) } }
         case .creator: return document.creator.map { .string($0) }
-        case .created: return .integer(Int64(document.created))
+        case .created: return .integer(Int64(document.creationRevision))
         case .revision: return .integer(Int64(document.revision))
-        case .createdAt: return .integer(Int64(document.createdAt))
-        case .updatedAt: return .integer(Int64(document.updatedAt))
+        case .createdAt: return .integer(Int64(document.createdMilliseconds))
+        case .updatedAt: return .integer(Int64(document.updatedMilliseconds))
         case nil: return nil
         }
     }

@@ -38,25 +38,25 @@ public struct QueryCondition: Sendable {
     }
 
     /// The field has the value. Null is equal to a missing field.
-    public static func equal(_ field: String, _ value: JSONValue) -> Self { Self(field, .equal, value) }
-    /// The negation of ``equal(_:_:)``; so a missing field is unequal to all values but null.
-    public static func notEqual(_ field: String, _ value: JSONValue) -> Self { Self(field, .notEqual, value) }
+    public static func field(_ field: String, equals value: JSONValue) -> Self { Self(field, .equal, value) }
+    /// The negation of ``field(_:equals:)``; so a missing field is unequal to all values but null.
+    public static func field(_ field: String, doesNotEqual value: JSONValue) -> Self { Self(field, .notEqual, value) }
     /// The field has one of these values, at most 64.
-    public static func isIn(_ field: String, _ values: [JSONValue]) -> Self { Self(field, .isIn, .array(values)) }
+    public static func field(_ field: String, isIn values: [JSONValue]) -> Self { Self(field, .isIn, .array(values)) }
     /// The field is less than the value. Both must be numbers, or both strings.
-    public static func less(_ field: String, _ value: JSONValue) -> Self { Self(field, .less, value) }
-    /// The field is less than or equal to the value, as in ``less(_:_:)``.
-    public static func lessOrEqual(_ field: String, _ value: JSONValue) -> Self { Self(field, .lessOrEqual, value) }
+    public static func field(_ field: String, isLessThan value: JSONValue) -> Self { Self(field, .less, value) }
+    /// The field is less than or equal to the value, as in ``field(_:isLessThan:)``.
+    public static func field(_ field: String, isAtMost value: JSONValue) -> Self { Self(field, .lessOrEqual, value) }
     /// The field is greater than the value. Both must be numbers, or both strings.
-    public static func greater(_ field: String, _ value: JSONValue) -> Self { Self(field, .greater, value) }
-    /// The field is greater than or equal to the value, as in ``greater(_:_:)``.
-    public static func greaterOrEqual(_ field: String, _ value: JSONValue) -> Self {
+    public static func field(_ field: String, isGreaterThan value: JSONValue) -> Self { Self(field, .greater, value) }
+    /// The field is greater than or equal to the value, as in ``field(_:isGreaterThan:)``.
+    public static func field(_ field: String, isAtLeast value: JSONValue) -> Self {
         Self(field, .greaterOrEqual, value)
     }
     /// The field is a string that begins with this one, byte by byte.
-    public static func prefix(_ field: String, _ text: String) -> Self { Self(field, .prefix, .string(text)) }
+    public static func field(_ field: String, hasPrefix text: String) -> Self { Self(field, .prefix, .string(text)) }
     /// The field is an array with the value as an element, as after a link.
-    public static func contains(_ field: String, _ value: JSONValue) -> Self { Self(field, .contains, value) }
+    public static func field(_ field: String, contains value: JSONValue) -> Self { Self(field, .contains, value) }
     /// All conditions of at least one group hold. Groups cannot be nested.
     public static func any(_ groups: [QueryCondition]...) -> Self { Self(.any(groups)) }
     /// At least one of these conditions holds.

@@ -19,7 +19,7 @@ package struct QueryCursor: Hashable, Sendable {
     package init(behind document: Document, in order: [QueryOrder]) {
         values = order.map { JSONOrder.placing($0.path.value(in: document)) }
         texts = values.map(\.json)
-        created = document.created
+        created = document.creationRevision
         id = document.id
         self.order = order.digest
     }
@@ -63,7 +63,7 @@ package struct QueryCursor: Hashable, Sendable {
             }
             if sign != 0 { return (sign < 0) != order.isDescending }
         }
-        guard created == document.created else { return created < document.created }
+        guard created == document.creationRevision else { return created < document.creationRevision }
         return id < document.id
     }
 }

@@ -21,7 +21,7 @@ import Trebuchet
             let guest = try await connected(environment, "ada")
             let collection = try guest.collection()
             let many = CollectionQuery(
-                where: (0..<8_000).map { .equal("field\($0)", .string("\($0)")) })
+                where: (0..<8_000).map { .field("field\($0)", equals: .string("\($0)")) })
             /// Returns the time of some refused calls.
             func refusals() async throws -> Duration {
                 let begun = ContinuousClock.now
@@ -61,7 +61,7 @@ import Trebuchet
     @Test("opening, closing and loading queries is rate limited per connection; others are unaffected")
     func rate() async throws {
         var limits = CollectionLimits()
-        limits.reads = RateLimit(callsPerSecond: 0.001, burst: 3)
+        limits.readsPerConnection = RateLimit(callsPerSecond: 0.001, burst: 3)
         try await CollectionTestEnvironment.run(limits: limits) { environment in
             let (ada, bob) = (try await connected(environment, "ada"), try await connected(environment, "bob"))
             let collection = try ada.collection()

@@ -44,9 +44,9 @@ import Trebuchet
             let (path, value) = (paths.randomElement(using: &random) ?? "l", Self.value(&random))
             let condition: QueryCondition =
                 switch Int.random(in: 0..<5, using: &random) {
-                case 0: .equal(path, value)
-                case 1: .less(path, value)
-                default: .contains(path, value)
+                case 0: .field(path, equals: value)
+                case 1: .field(path, isLessThan: value)
+                default: .field(path, contains: value)
                 }
             var found: Bool?
             while found == nil {
@@ -63,7 +63,7 @@ import Trebuchet
         let object = JSONObject((0..<1_000).map { (key: "\($0)", value: .integer(1)) })
         let document = Document(id: "d", fields: ["id": .string("d"), "o": .object(object)])
         var (cache, slice) = (ConditionCache(), ScanSlice.unlimited)
-        for _ in 0..<2 { _ = QueryCondition.equal("o.7", .integer(1)).matches(document, &cache, &slice) }
+        for _ in 0..<2 { _ = QueryCondition.field("o.7", equals: .integer(1)).matches(document, &cache, &slice) }
         #expect(cache.byteCount >= object.buffer.count)
     }
 
@@ -76,7 +76,7 @@ import Trebuchet
             ContinuousClock().measure {
                 var (cache, slice) = (ConditionCache(), ScanSlice.unlimited)
                 for number in 0..<conditions {
-                    let condition = QueryCondition.contains("l", .integer(Int64(count - 1 - number)))
+                    let condition = QueryCondition.field("l", contains: .integer(Int64(count - 1 - number)))
                     #expect(condition.matches(document, &cache, &slice) == true)
                 }
             }

@@ -44,7 +44,9 @@ import Trebuchet
         var random = RandomSource(seed: 7)
         var lists = MatchLists([])
         func list(_ value: JSONValue, _ other: Int) -> MatchList {
-            let conditions: [QueryCondition] = [.equal("f", value), .notEqual("n", .integer(Int64(other)))]
+            let conditions: [QueryCondition] = [
+                .field("f", equals: value), .field("n", doesNotEqual: .integer(Int64(other))),
+            ]
             let key = MatchList.Key(CollectionQuery(where: conditions), for: nil)
             var slice = ScanSlice.unlimited
             #expect(lists.prepare(key, mayRead: { _ in true }, &slice))
@@ -71,7 +73,7 @@ import Trebuchet
         let fields = JSONObject(["l": .array((0..<500).map { .integer($0) })])
         let document = Document.todo("a", fields)
         var lists = MatchLists([document])
-        let conditions = (0..<3).map { QueryCondition.contains("l", .integer(497 + $0)) }
+        let conditions = (0..<3).map { QueryCondition.field("l", contains: .integer(497 + $0)) }
         let list = lists.acquireList(MatchList.Key(CollectionQuery(where: conditions), for: nil)) { _ in true }
         var parts = 1
         var slice = ScanSlice(steps: 1)
@@ -89,7 +91,7 @@ import Trebuchet
         let range = ValueRange(.greater, .string(long))
         #expect(range?.lower == .string(String(repeating: "x", count: 512)))
         var index = QueryIndex()
-        index.insert(1, [.greater("t", .string(long))])
+        index.insert(1, [.field("t", isGreaterThan: .string(long))])
         for (text, isFound) in [(long + "a", true), (String(repeating: "x", count: 511), false)] {
             var search = QueryIndex.Search(DocumentRow(.todo("a", ["t": .string(text)])))
             var slice = ScanSlice.unlimited
@@ -101,7 +103,7 @@ import Trebuchet
     func memory() async throws {
         var limits = CollectionLimits()
         limits.idleQueryTime = .zero
-        limits.writes = RateLimit(callsPerSecond: 10_000, burst: 10_000)
+        limits.writesPerConnection = RateLimit(callsPerSecond: 10_000, burst: 10_000)
         try await CollectionTestEnvironment.run(limits: limits) { environment in
             let guest = environment.guest("ada")
             try await guest.client.connect()
@@ -116,7 +118,9 @@ import Trebuchet
             }
             let memory = environment.host.memory
             let before = memory.totalBytes
-            func query(_ id: String) -> CollectionQuery { CollectionQuery(where: [.equal("f", .string(id + text))]) }
+            func query(_ id: String) -> CollectionQuery {
+                CollectionQuery(where: [.field("f", equals: .string(id + text))])
+            }
             _ = try await collection.open(query("0-1"))
             let opened = memory.totalBytes
             _ = try await collection.open(query("0-2"))

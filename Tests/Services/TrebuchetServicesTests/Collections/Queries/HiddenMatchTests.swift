@@ -27,7 +27,7 @@ import Trebuchet
     func evaluations() throws {
         var lists = MatchLists(Self.documents)
         for city in Self.cities {
-            let key = try Self.key(CollectionQuery(where: [.any(of: [.equal("city", .string(city))])]))
+            let key = try Self.key(CollectionQuery(where: [.any(of: [.field("city", equals: .string(city))])]))
             let list = lists.acquireList(key) { $0.creator == "eve" }
             var slice = ScanSlice()
             while !lists.continueScan(list, &slice) {}
@@ -47,7 +47,7 @@ import Trebuchet
         // Two lists need the index before the third one uses it.
         var counts: [Int] = []
         for city in ["a", "b"] + Self.cities {
-            let conditions = [QueryCondition.equal("city", .string(city))] + fields.map { .equal($0, .null) }
+            let conditions = [QueryCondition.field("city", equals: .string(city))] + fields.map { .equal($0, .null) }
             let key = try Self.key(CollectionQuery(where: conditions))
             let mayRead: @Sendable (Document) -> Bool = { document in
                 checks.withLock { $0 += 1 }

@@ -16,31 +16,48 @@ import Trebuchet
     @Test("conditions compare values of their kind only")
     func conditions() {
         let table: [(QueryCondition, Bool)] = [
-            (.equal("n", .integer(3)), true), (.equal("n", .number(3)), true), (.equal("n", .string("3")), false),
-            (.notEqual("n", .integer(4)), true), (.equal("none", .null), true), (.notEqual("none", .null), false),
-            (.less("n", .integer(4)), true), (.less("n", .integer(3)), false), (.lessOrEqual("n", .integer(3)), true),
-            (.greater("d", .integer(2)), true), (.greaterOrEqual("d", .number(2.5)), true),
-            (.greater("t", .integer(2)), false), (.greater("none", .integer(2)), false),
-            (.less("none", .integer(2)), false), (.less("t", .string("tea")), true),
-            (.contains("l", .string("x")), true), (.contains("l", .string("y")), false),
-            (.contains("t", .string("milk")), false),
-            (.isIn("n", [.integer(1), .number(3)]), true), (.isIn("n", [.integer(1), .string("3")]), false),
-            (.isIn("none", [.null]), true), (.isIn("n", []), false),
-            (.prefix("t", "mi"), true), (.prefix("t", ""), true), (.prefix("t", "Mi"), false),
-            (.prefix("n", "3"), false), (.prefix("none", ""), false),
-            (.any([.equal("n", .integer(9))], [.equal("t", .string("milk")), .less("n", .integer(4))]), true),
-            (.any([.equal("n", .integer(9))], [.equal("t", .string("milk")), .less("n", .integer(3))]), false),
-            (.any(of: [.equal("n", .integer(9)), .equal("n", .integer(3))]), true),
-            (.equal("address.city", .string("Berlin")), true), (.greater("address.geo.lat", .integer(52)), true),
-            (.equal("address.street", .null), true), (.equal("t.x", .null), true), (.equal("a.b", .null), true),
+            (.field("n", equals: .integer(3)), true), (.field("n", equals: .number(3)), true),
+            (.field("n", equals: .string("3")), false),
+            (.field("n", doesNotEqual: .integer(4)), true), (.field("none", equals: .null), true),
+            (.field("none", doesNotEqual: .null), false),
+            (.field("n", isLessThan: .integer(4)), true), (.field("n", isLessThan: .integer(3)), false),
+            (.field("n", isAtMost: .integer(3)), true),
+            (.field("d", isGreaterThan: .integer(2)), true), (.field("d", isAtLeast: .number(2.5)), true),
+            (.field("t", isGreaterThan: .integer(2)), false), (.field("none", isGreaterThan: .integer(2)), false),
+            (.field("none", isLessThan: .integer(2)), false), (.field("t", isLessThan: .string("tea")), true),
+            (.field("l", contains: .string("x")), true), (.field("l", contains: .string("y")), false),
+            (.field("t", contains: .string("milk")), false),
+            (.field("n", isIn: [.integer(1), .number(3)]), true),
+            (.field("n", isIn: [.integer(1), .string("3")]), false),
+            (.field("none", isIn: [.null]), true), (.field("n", isIn: []), false),
+            (.field("t", hasPrefix: "mi"), true), (.field("t", hasPrefix: ""), true),
+            (.field("t", hasPrefix: "Mi"), false),
+            (.field("n", hasPrefix: "3"), false), (.field("none", hasPrefix: ""), false),
+            (
+                .any(
+                    [.field("n", equals: .integer(9))],
+                    [.field("t", equals: .string("milk")), .field("n", isLessThan: .integer(4))]), true
+            ),
+            (
+                .any(
+                    [.field("n", equals: .integer(9))],
+                    [.field("t", equals: .string("milk")), .field("n", isLessThan: .integer(3))]), false
+            ),
+            (.any(of: [.field("n", equals: .integer(9)), .field("n", equals: .integer(3))]), true),
+            (.field("address.city", equals: .string("Berlin")), true),
+            (.field("address.geo.lat", isGreaterThan: .integer(52)), true),
+            (.field("address.street", equals: .null), true), (.field("t.x", equals: .null), true),
+            (.field("a.b", equals: .null), true),
             (.equal(#"a\.b"#, .integer(1)), true), (.equal(#"\$creator"#, .integer(2)), true),
-            (.equal("$creator", .string("ada")), true), (.isIn("$creator", [.null, .string("bob")]), false),
-            (.equal("$created", .integer(4)), true), (.greater("$revision", .integer(8)), true),
-            (.lessOrEqual("$createdAt", .integer(1_000)), true), (.greater("$updatedAt", .integer(2_000)), false),
+            (.field("$creator", equals: .string("ada")), true),
+            (.field("$creator", isIn: [.null, .string("bob")]), false),
+            (.field("$created", equals: .integer(4)), true), (.field("$revision", isGreaterThan: .integer(8)), true),
+            (.field("$createdAt", isAtMost: .integer(1_000)), true),
+            (.field("$updatedAt", isGreaterThan: .integer(2_000)), false),
             // Exact where a double is not.
-            (.equal("big", .number(0x1p60)), false), (.greater("big", .number(0x1p60)), true),
+            (.field("big", equals: .number(0x1p60)), false), (.field("big", isGreaterThan: .number(0x1p60)), true),
             // One character and two, which are equal as Swift strings.
-            (.equal("e\u{301}", .integer(7)), false), (.equal("\u{e9}", .integer(7)), true),
+            (.field("e\u{301}", equals: .integer(7)), false), (.field("\u{e9}", equals: .integer(7)), true),
         ]
         for (condition, holds) in table { #expect(condition.matches(document) == holds, "\(condition)") }
     }
@@ -73,20 +90,21 @@ import Trebuchet
     func invalid() {
         let queries = [
             CollectionQuery(limit: 0), CollectionQuery(limit: 10_001), CollectionQuery(limit: -1, includesCount: true),
-            CollectionQuery(where: (0..<33).map { .equal("f\($0)", .null) }),
-            CollectionQuery(where: [.any(of: (0..<33).map { .equal("f\($0)", .null) })]),
+            CollectionQuery(where: (0..<33).map { .field("f\($0)", equals: .null) }),
+            CollectionQuery(where: [.any(of: (0..<33).map { .field("f\($0)", equals: .null) })]),
             CollectionQuery(order: (0..<5).map { .ascending("f\($0)") }),
-            CollectionQuery(where: [.isIn("f", (0..<65).map { .integer($0) })]),
-            CollectionQuery(where: [.any(of: [])]), CollectionQuery(where: [.any([.equal("f", .null)], [])]),
-            CollectionQuery(where: [.any([.any([.equal("f", .null)])])]),
-            CollectionQuery(where: [.equal("$nothing", .null)]), CollectionQuery(where: [.equal(#"a\b"#, .null)]),
+            CollectionQuery(where: [.field("f", isIn: (0..<65).map { .integer($0) })]),
+            CollectionQuery(where: [.any(of: [])]), CollectionQuery(where: [.any([.field("f", equals: .null)], [])]),
+            CollectionQuery(where: [.any([.any([.field("f", equals: .null)])])]),
+            CollectionQuery(where: [.field("$nothing", equals: .null)]),
+            CollectionQuery(where: [.equal(#"a\b"#, .null)]),
             CollectionQuery(where: [.equal(#"a\"#, .null)]), CollectionQuery(order: [.ascending("$x")]),
-            CollectionQuery(where: [.equal("a.b.c.d.e.f.g.h.i", .null)]), CollectionQuery(after: "nonsense"),
+            CollectionQuery(where: [.field("a.b.c.d.e.f.g.h.i", equals: .null)]), CollectionQuery(after: "nonsense"),
             CollectionQuery(order: [.ascending("n")], after: QueryCursor(behind: document, in: []).text),
         ]
         for query in queries { #expect(throws: CollectionError.self, "\(query)") { try query.check() } }
         let sensible = [
-            CollectionQuery(limit: 0, includesCount: true), CollectionQuery(where: [.isIn("f", [])]),
+            CollectionQuery(limit: 0, includesCount: true), CollectionQuery(where: [.field("f", isIn: [])]),
             CollectionQuery(after: QueryCursor(behind: document, in: []).text),
         ]
         for query in sensible { #expect(throws: Never.self) { try query.check() } }
@@ -94,18 +112,21 @@ import Trebuchet
 
     @Test("equivalent queries have one normalized form, and texts are compared by their bytes")
     func canonical() {
-        let (a, b) = (QueryCondition.equal("a", .integer(1)), QueryCondition.isIn("b", [.integer(2), .integer(1)]))
+        let (a, b) = (
+            QueryCondition.field("a", equals: .integer(1)), QueryCondition.field("b", isIn: [.integer(2), .integer(1)])
+        )
         let pairs: [(CollectionQuery, CollectionQuery, isSame: Bool)] = [
             (.init(where: [a, b, a]), .init(where: [b, a]), true),
-            (.init(where: [b]), .init(where: [.isIn("b", [.integer(1), .integer(2), .number(1)])]), true),
+            (.init(where: [b]), .init(where: [.field("b", isIn: [.integer(1), .integer(2), .number(1)])]), true),
             (.init(where: [.any([a, b], [b])]), .init(where: [.any([b], [b, a])]), true),
-            (.init(where: [.equal("a", .number(1))]), .init(where: [a]), true),
+            (.init(where: [.field("a", equals: .number(1))]), .init(where: [a]), true),
             (.init(where: [a], includesCount: true), .init(where: [a]), false),
             (.init(where: [a], limit: 1), .init(where: [a]), false),
-            (.init(where: [.equal("\u{e9}", .null)]), .init(where: [.equal("e\u{301}", .null)]), false),
+            (.init(where: [.field("\u{e9}", equals: .null)]), .init(where: [.field("e\u{301}", equals: .null)]), false),
             (.init(order: [.ascending("\u{e9}")]), .init(order: [.ascending("e\u{301}")]), false),
             (
-                .init(where: [.equal("a", .string("\u{e9}"))]), .init(where: [.equal("a", .string("e\u{301}"))]),
+                .init(where: [.field("a", equals: .string("\u{e9}"))]),
+                .init(where: [.field("a", equals: .string("e\u{301}"))]),
                 false
             ),
         ]
@@ -120,19 +141,21 @@ import Trebuchet
         let cursor = QueryCursor(behind: document, in: [.ascending("n")]).text
         let query = CollectionQuery(
             where: [
-                .equal("a", .integer(1)), .isIn("b", [.null]), .any([.prefix("c", "x")], [.less("d", .number(1.5))]),
+                .field("a", equals: .integer(1)), .field("b", isIn: [.null]),
+                .any([.field("c", hasPrefix: "x")], [.field("d", isLessThan: .number(1.5))]),
             ],
             order: [.ascending("n")], limit: 3, after: cursor, includesCount: true)
         #expect(try CollectionQuery(json: query.json()) == query)
         #expect(try JSONValue(encoding: query).decode(CollectionQuery.self) == query)
         #expect(
-            String(decoding: try CollectionQuery(where: [.any(of: [.prefix("c", "x")])]).json(), as: UTF8.self)
+            String(
+                decoding: try CollectionQuery(where: [.any(of: [.field("c", hasPrefix: "x")])]).json(), as: UTF8.self)
                 == #"{"conditions":[{"any":[[{"comparison":"prefix","field":"c","value":"x"}]]}],"order":[]}"#)
         let old =
             #"{"conditions":[{"field":"a","comparison":"equal","value":1}],"order":[{"field":"n","isDescending":true}],"limit":2}"#
         #expect(
             try CollectionQuery(json: Array(old.utf8))
-                == CollectionQuery(where: [.equal("a", .integer(1))], order: [.descending("n")], limit: 2))
+                == CollectionQuery(where: [.field("a", equals: .integer(1))], order: [.descending("n")], limit: 2))
         #expect(try CollectionQuery(json: Array("{}".utf8)) == .all)
         for text in [
             "[]", #"{"wher":[]}"#, #"{"limit":1.5}"#, #"{"conditions":{}}"#, #"{"conditions":[{"field":"a"}]}"#,

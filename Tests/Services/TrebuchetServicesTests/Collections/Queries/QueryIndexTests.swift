@@ -6,8 +6,8 @@ import Testing
 
 @Suite("The index of queries") struct QueryIndexTests {
     private static let kinds: [(condition: QueryCondition, value: JSONValue)] = [
-        (.equal("a", .integer(1)), .integer(1)), (.contains("a", .integer(1)), .array([.integer(1)])),
-        (.greater("a", .integer(0)), .integer(1)),
+        (.field("a", equals: .integer(1)), .integer(1)), (.field("a", contains: .integer(1)), .array([.integer(1)])),
+        (.field("a", isGreaterThan: .integer(0)), .integer(1)),
     ]
 
     /// Searches with a number of steps in each part, and calls `body` between the parts.
@@ -44,18 +44,18 @@ import Testing
     func steps() {
         var index = QueryIndex()
         for list in 0..<20 {
-            index.insert(list, [.any(of: (0..<30).map { .equal("f\(list * 30 + $0)", .integer(1)) })])
+            index.insert(list, [.any(of: (0..<30).map { .field("f\(list * 30 + $0)", equals: .integer(1)) })])
         }
         #expect(Self.search(&index, for: .todo("x"), steps: 1).parts >= 600)
         #expect(Self.search(&index, for: .todo("x"), steps: 16).parts >= 600 / 16)
 
         index = QueryIndex()
-        index.insert(1, [.contains("l", .integer(-1))])
+        index.insert(1, [.field("l", contains: .integer(-1))])
         let array = Document.todo("x", ["l": .array((0..<500).map { .integer($0) })])
         #expect(Self.search(&index, for: array, steps: 1).parts >= 500)
 
         index = QueryIndex()
-        for list in 0..<300 { index.insert(list, [.less("n", .integer(Int64(1_000 + list)))]) }
+        for list in 0..<300 { index.insert(list, [.field("n", isLessThan: .integer(Int64(1_000 + list)))]) }
         let (found, parts) = Self.search(&index, for: .todo("x", ["n": .integer(1)]), steps: 1)
         #expect(found.count == 300 && parts >= 300)
     }
@@ -65,7 +65,7 @@ import Testing
         var index = QueryIndex()
         for list in 0..<2_000 {
             let start = Int64(list * 10)
-            index.insert(list, [.greaterOrEqual("n", .integer(start)), .less("n", .integer(start + 9))])
+            index.insert(list, [.field("n", isAtLeast: .integer(start)), .field("n", isLessThan: .integer(start + 9))])
         }
         let (found, parts) = Self.search(&index, for: .todo("x", ["n": .integer(10_005)]), steps: 1)
         #expect(found == [1_000] && parts < 200)
@@ -81,11 +81,11 @@ import Testing
             let field = "f\(Int.random(in: 0..<6, using: &random))"
             let value = JSONValue.integer(Int64.random(in: 0..<4, using: &random))
             return switch Int.random(in: 0..<5, using: &random) {
-            case 0: .equal(field, value)
-            case 1: .contains(field, value)
-            case 2: .less(field, value)
-            case 3: .notEqual(field, value)
-            default: .greater(field, value)
+            case 0: .field(field, equals: value)
+            case 1: .field(field, contains: value)
+            case 2: .field(field, isLessThan: value)
+            case 3: .field(field, doesNotEqual: value)
+            default: .field(field, isGreaterThan: value)
             }
         }
         func insert(_ index: inout QueryIndex) {

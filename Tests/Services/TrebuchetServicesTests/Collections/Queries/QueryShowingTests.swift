@@ -152,7 +152,7 @@ import Trebuchet
             let order = [QueryOrder.ascending("n")]
             for number in 0..<50 {
                 let document = Document.todo("\(number)", ["n": .integer(Int64(number))])
-                let any = QueryCondition.any(of: (0..<30).map { .equal("f\(number * 30 + $0)", .integer(1)) })
+                let any = QueryCondition.any(of: (0..<30).map { .field("f\(number * 30 + $0)", equals: .integer(1)) })
                 let query =
                     haveCursors
                     ? CollectionQuery(order: order, after: QueryCursor(behind: document, in: order).text)
@@ -179,7 +179,7 @@ import Trebuchet
             let ada = environment.guest("ada")
             try await ada.client.connect()
             let collection = try ada.collection()
-            let query = EncodedJSON(CollectionQuery(where: [.equal("n", .integer(1))]).value)
+            let query = EncodedJSON(CollectionQuery(where: [.field("n", equals: .integer(1))]).value)
             _ = try await collection.open(query)
             let local = try #require(environment.host.live.first { $0.name == "todos" }?.part)
             let before = await local.whenLocal { $0.turns.sliceCount } ?? 0

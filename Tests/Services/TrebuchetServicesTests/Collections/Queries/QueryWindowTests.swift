@@ -51,25 +51,35 @@ import Trebuchet
         let cursor = QueryCursor(behind: .todo("d3", ["n": .integer(4)], created: 3), in: [.ascending("n")]).text
         return [
             .all, CollectionQuery(includesCount: true),
-            CollectionQuery(where: [.less("n", .integer(6))]),
-            CollectionQuery(where: [.greaterOrEqual("n", .integer(3)), .less("n", .integer(5))], includesCount: true),
+            CollectionQuery(where: [.field("n", isLessThan: .integer(6))]),
+            CollectionQuery(
+                where: [.field("n", isAtLeast: .integer(3)), .field("n", isLessThan: .integer(5))], includesCount: true),
             CollectionQuery(order: [.descending("n")], limit: 4),
             CollectionQuery(order: [.descending("n")], limit: 2, includesCount: true),
             CollectionQuery(
-                where: [.equal("done", .bool(true))], order: [.ascending("t"), .descending("n")], limit: 3),
-            CollectionQuery(where: [.equal("t", .null)], limit: 0, includesCount: true),
+                where: [.field("done", equals: .bool(true))], order: [.ascending("t"), .descending("n")], limit: 3),
+            CollectionQuery(where: [.field("t", equals: .null)], limit: 0, includesCount: true),
             CollectionQuery(order: [.ascending("n")], limit: 1),
             CollectionQuery(order: [.ascending("n")], limit: 3, after: cursor, includesCount: true),
             CollectionQuery(
-                where: [.isIn("t", [.string("a"), .string("b")])], order: [.ascending("n")], after: cursor),
-            CollectionQuery(where: [.prefix("t", "b")]), CollectionQuery(where: [.contains("tags", .string("x"))]),
+                where: [.field("t", isIn: [.string("a"), .string("b")])], order: [.ascending("n")], after: cursor),
+            CollectionQuery(where: [.field("t", hasPrefix: "b")]),
+            CollectionQuery(where: [.field("tags", contains: .string("x"))]),
             CollectionQuery(where: [
-                .any([.equal("t", .string("c")), .less("n", .integer(5))], [.equal("n", .integer(9))])
+                .any(
+                    [.field("t", equals: .string("c")), .field("n", isLessThan: .integer(5))],
+                    [.field("n", equals: .integer(9))])
             ]),
-            CollectionQuery(where: [.any([.greater("n", .integer(8))], [.less("n", .integer(2))])]),
-            CollectionQuery(where: [.any([.notEqual("done", .bool(true))], [.equal("n", .integer(9))])], limit: 5),
-            CollectionQuery(where: [.equal("inner.v", .integer(1))], order: [.descending("inner.v")]),
-            CollectionQuery(where: [.greater("$revision", .integer(100)), .equal("$creator", .string("ada"))]),
+            CollectionQuery(where: [
+                .any([.field("n", isGreaterThan: .integer(8))], [.field("n", isLessThan: .integer(2))])
+            ]),
+            CollectionQuery(
+                where: [.any([.field("done", doesNotEqual: .bool(true))], [.field("n", equals: .integer(9))])], limit: 5
+            ),
+            CollectionQuery(where: [.field("inner.v", equals: .integer(1))], order: [.descending("inner.v")]),
+            CollectionQuery(where: [
+                .field("$revision", isGreaterThan: .integer(100)), .field("$creator", equals: .string("ada")),
+            ]),
         ]
     }
 
@@ -131,8 +141,8 @@ import Trebuchet
         fields["secret"] = Int.random(in: 0..<6, using: &random) == 0 ? .bool(true) : nil
         fields["long"] = .string(String(repeating: "x", count: Int.random(in: 0..<200, using: &random)))
         return Document(
-            id: document.id, fields: fields, creator: document.created.isMultiple(of: 2) ? "ada" : nil,
-            created: document.created, revision: step)
+            id: document.id, fields: fields, creator: document.creationRevision.isMultiple(of: 2) ? "ada" : nil,
+            created: document.creationRevision, revision: step)
     }
 
     @Test(
@@ -159,7 +169,7 @@ import Trebuchet
         // The second condition on a field creates an index, and the third one uses it.
         let texts = ["a", "b", "c"]
         for (number, text) in texts.enumerated() {
-            let query = CollectionQuery(where: [.equal("t", .string(text))], order: [.ascending("n")])
+            let query = CollectionQuery(where: [.field("t", equals: .string(text))], order: [.ascending("n")])
             let key = MatchList.Key(query, for: nil)
             while true {
                 var slice = ScanSlice(steps: 3)
@@ -187,7 +197,7 @@ import Trebuchet
             (0..<10).map { Document.todo(DocumentID("\($0)"), ["owner": .integer(Int64($0))], created: $0) })
         var made: [MatchList] = []
         for owner in 0..<3 {
-            let key = MatchList.Key(CollectionQuery(where: [.equal("owner", .integer(Int64(owner)))]), for: nil)
+            let key = MatchList.Key(CollectionQuery(where: [.field("owner", equals: .integer(Int64(owner)))]), for: nil)
             var slice = ScanSlice()
             #expect(lists.prepare(key, mayRead: { _ in true }, &slice))
             let list = lists.acquireList(key) { _ in true }

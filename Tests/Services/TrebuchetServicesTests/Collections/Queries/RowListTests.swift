@@ -14,7 +14,7 @@ import Trebuchet
         var random = RandomSource(seed: seed)
         var list = RowList()
         var model: [Int] = []
-        func position(_ number: Int) -> RowList.Position { list.position { $0.document.created < number } }
+        func position(_ number: Int) -> RowList.Position { list.position { $0.document.creationRevision < number } }
         // Growing, shrinking to a few, and growing again.
         for (steps, growth) in [(4_000, 9), (5_000, 1), (2_000, 7)] {
             for _ in 0..<steps {
@@ -27,15 +27,15 @@ import Trebuchet
                     model.insert(number, at: at)
                 } else {
                     let at = Int.random(in: model.indices, using: &random)
-                    #expect(list[at].document.created == model[at])
+                    #expect(list[at].document.creationRevision == model[at])
                     #expect(list.row(at: position(model[at]))?.document == list[at].document)
                     list.remove(at: position(model[at]))
                     model.remove(at: at)
                 }
             }
-            #expect(list.rows(from: 0).map(\.document.created) == model && list.count == model.count)
+            #expect(list.rows(from: 0).map(\.document.creationRevision) == model && list.count == model.count)
             let from = model.count / 3
-            #expect(list.rows(from: from).map(\.document.created) == Array(model[from...]))
+            #expect(list.rows(from: from).map(\.document.creationRevision) == Array(model[from...]))
             #expect(Array(list.rows(from: model.count)).isEmpty)
             #expect(list.pieceCounts.allSatisfy { $0 > 0 && $0 <= RowList.maximumPieceCount })
             #expect(list.pieceCounts.count <= 2 + model.count / (RowList.maximumPieceCount / 8))
@@ -46,7 +46,7 @@ import Trebuchet
     func appended() {
         var list = RowList()
         for number in 0..<5_000 {
-            list.insert(Self.row(number), at: list.position { $0.document.created < number })
+            list.insert(Self.row(number), at: list.position { $0.document.creationRevision < number })
         }
         #expect(list.pieceCounts.count <= 11)
     }

@@ -36,7 +36,7 @@ struct DocumentRows {
     init(_ documents: some Collection<Document>) {
         // In the order of creation; then most lists are built by appending.
         let unordered = [Document](documents)
-        var order = unordered.indices.map { (created: unordered[$0].created, place: $0) }
+        var order = unordered.indices.map { (created: unordered[$0].creationRevision, place: $0) }
         order.sort { one, other in
             one.created == other.created
                 ? unordered[one.place].id < unordered[other.place].id : one.created < other.created

@@ -20,7 +20,7 @@ struct SortKey: Comparable {
 
     init(_ document: Document, in order: [QueryOrder]) {
         guard let first = order.first else {
-            self.init(UInt128(max(0, document.created)))
+            self.init(UInt128(max(0, document.creationRevision)))
             return
         }
         let bits = first.path.withText(in: document) { Self.bits($0) }
