@@ -97,7 +97,9 @@ private distributed actor UnratedActor {
             await server.expose(UnratedActor(actorSystem: server.actorSystem), as: "unrated")
             #expect(isChecked("slow()", rated) == true)
             #expect(isChecked("quick()", rated) == false && isChecked("slow()", unrated) == false)
-            #expect(await server.shards[0].reactor.perform { [shard = server.shards[0]] in !shard.isGuarded })
+            let shard = server.shards[0]
+            let isGuarded = await shard.reactor.perform { shard.isGuarded }
+            #expect(!isGuarded)
             let client = TrebuchetClient(transport: .local(server))
             try await client.connect()
             let actor = try client.resolve(RatedActor.self, id: "rated")

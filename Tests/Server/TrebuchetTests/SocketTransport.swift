@@ -9,8 +9,8 @@ struct SocketTransport: ClientTransport {
         limits.handshakeTimeout = request.timeout
         limits.messageBytes = request.messageSize
         limits.frameBytes = request.messageSize
-        limits.connections.pingInterval = request.pingInterval
-        limits.connections.pongTimeout = request.pongTimeout
+        limits.pingInterval = request.pingInterval
+        limits.pongTimeout = request.pongTimeout
         let wanted = request.subprotocol
         let socket = try await WebSocketClient.connect(
             to: address, subprotocols: [wanted], headers: request.headers, limits: limits

@@ -69,8 +69,8 @@ public struct TrebuchetTransport: ClientTransport, LoopTransport {
         limits.handshakeTimeout = request.timeout
         limits.messageBytes = request.messageSize
         limits.frameBytes = request.messageSize
-        limits.connections.pingInterval = request.pingInterval
-        limits.connections.pongTimeout = request.pongTimeout
+        limits.pingInterval = request.pingInterval
+        limits.pongTimeout = request.pongTimeout
         let wanted = request.subprotocol
         guard let reactor = receiver.loop as? Reactor else {
             throw TransportError(.system, "a client over sockets requires a reactor")
