@@ -141,7 +141,7 @@ extension ServerConnectionTests {
             for message in messages { Array(message.utf8).withUnsafeBytes { connection.receive($0) } }
             body(connection)
         }
-        #expect(await eventually { await rig.on { $0.startingStreams.isEmpty } })
+        #expect(await eventually { await rig.on { $0.streams.starting.isEmpty } })
     }
 
     @Test("a stream that its client has named can be ended while it starts")

@@ -31,7 +31,7 @@ extension TrebuchetServer {
                 part.connections = shard.clientCount
                 for connection in shard.connections.values {
                     part.callsUnderWay += connection.callsUnderWay
-                    part.streams += connection.streams.count + connection.startingStreams.count
+                    part.streams += connection.streams.count + connection.streams.starting.count
                 }
                 part.callsWaiting = shard.waitingCount
                 part.broadcasters = shard.states.broadcasterCount

@@ -165,7 +165,7 @@ extension ServerConnection {
     /// Returns whether a response waits, for these streams, for evaluations or for earlier responses.
     func mustDeferResponse(until changed: [StreamSubscription]) -> Bool {
         var awaited = DeferredResponses.Streams(changed: changed)
-        if shard.states.hasEvaluations, streamUsage.filtered > 0 || hasWholeStreams {
+        if shard.states.hasEvaluations, streamUsage.filtered > 0 || streams.hasWholeValues {
             for subscription in streams.values {
                 guard let version = subscription.broadcaster.versionInEvaluation else { continue }
                 awaited.evaluations.append((subscription, version))

@@ -116,12 +116,12 @@ extension ServerConnection {
     /// Ends the streams that the current rules refuse to the current principal, including streams that have not started.
     func endRefusedStreams() {
         guard isOpen, isUnderRules else { return }
-        for (streamID, name) in authorizedStreams {
+        for (streamID, name) in streams.authorized {
             guard let refusal = refusalByRules(name.target, name.actor.text), let subscription = streams[streamID]
             else { continue }
             endStream(subscription, reason: .error, error: refusal)
         }
-        for request in startingStreams.values {
+        for request in streams.starting.values {
             if let refusal = refusalByRules(request.name.target, request.name.actor.text) {
                 request.reservation.withdraw(refusal)
             }

@@ -7,7 +7,7 @@ extension ServerConnection {
     /// are being resumed at another owner: their ends precede any response.
     func endStreamsForReconnect() {
         for subscription in Array(streams.values) { endStream(subscription, reason: .serverDraining, error: nil) }
-        for request in Array(startingStreams.values) where request.name.knownAs != nil {
+        for request in Array(streams.starting.values) where request.name.knownAs != nil {
             request.reservation.withdraw(nil)
             didBegin(request)
             reportDrainedStream(request.streamID)
@@ -67,13 +67,13 @@ extension ServerConnection {
     /// Ends the streams of an actor that checks its observers: this connection is no longer authorized. May be called on any thread.
     func endStreams(of actor: ActorName, _ error: TrebuchetError) {
         shard.reactor.run {
-            for (streamID, name) in self.observerCheckedStreams where name == actor {
+            for (streamID, name) in self.streams.observerChecked where name == actor {
                 if let subscription = self.streams[streamID] {
                     self.endStream(subscription, reason: .error, error: error)
                 }
             }
             // Streams that are starting were authorized earlier.
-            for request in self.startingStreams.values where request.name.actor == actor {
+            for request in self.streams.starting.values where request.name.actor == actor {
                 request.reservation.withdraw(error)
             }
         }
@@ -89,7 +89,7 @@ extension ServerConnection {
             return endStream(subscription, reason: .clientUnsubscribed, error: nil)
         }
         // The stream may not have started yet.
-        if let request = startingStreams[streamID], request.name.resumed != nil || request.name.knownAs == streamID {
+        if let request = streams.starting[streamID], request.name.resumed != nil || request.name.knownAs == streamID {
             request.reservation.withdraw(nil)
             didBegin(request)
         } else if let call = running[streamID], call.stream?.resumed != nil {
@@ -109,17 +109,14 @@ extension ServerConnection {
         _ = forwarder?.unsubscribe(streamID)
         if let old = streams[streamID] { removeCall(old) }
         if let call = running[StreamRequest.key(of: streamID)] { withdraw(call) }
-        guard let request = startingStreams[streamID], request.name.knownAs == streamID else { return }
+        guard let request = streams.starting[streamID], request.name.knownAs == streamID else { return }
         request.reservation.withdraw(nil)
         didBegin(request)
     }
 
     func removeCall(_ subscription: StreamSubscription) {
         shard.counts.count(.streamsEnded)
-        streams[subscription.streamID] = nil
-        if !observerCheckedStreams.isEmpty { observerCheckedStreams[subscription.streamID] = nil }
-        if !movableStreams.isEmpty { movableStreams[subscription.streamID] = nil }
-        if !authorizedStreams.isEmpty { authorizedStreams[subscription.streamID] = nil }
+        streams.remove(subscription.streamID)
         subscription.broadcaster.remove(subscription)
         releaseStream(isFiltered: subscription.isFiltered)
     }
@@ -129,7 +126,7 @@ extension ServerConnection {
         // The end of an earlier stream may have closed the connection.
         guard streams[subscription.streamID] === subscription else { return }
         didEnd(subscription, reason.rawValue)
-        if !movableStreams.isEmpty, isOpen, error == nil, movesAtEnd(subscription, reason) { return }
+        if !streams.movable.isEmpty, isOpen, error == nil, movesAtEnd(subscription, reason) { return }
         removeCall(subscription)
         guard isOpen else { return }
         reportStreamEnd(of: subscription.streamID, reason: reason, error: error)

@@ -56,7 +56,7 @@ extension ServerConnection {
     func receiveResponses(_ answers: CrossReactorReplies, of batch: CrossReactorCallBatch, from home: SystemShard) {
         guard let crossing = batch.crossing else { return }
         // Its changes may be in streams of that reactor that are starting.
-        let awaitsStreams = hasPendingFirstValues && isOpen && awaitsStreams(of: home)
+        let awaitsStreams = streams.hasPendingFirstValues && isOpen && awaitsStreams(of: home)
         let now = MonotonicClock.now
         var returned = 0
         let takeAll = {

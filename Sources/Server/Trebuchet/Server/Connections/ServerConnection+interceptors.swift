@@ -14,7 +14,7 @@ extension ServerConnection {
     ) -> Bool {
         guard let interceptors = shard.interceptors, !isServer, !isCounted else { return false }
         let isAsynchronous = !interceptors.others.isEmpty
-        if isAsynchronous, shard.context.hasRates, let refusal = rateRefusal(of: target, actorID) {
+        if isAsynchronous, shard.context.hasRates, let refusal = rateRefusal(of: target, message.actorName) {
             fail(message, refusal)
             return true
         }

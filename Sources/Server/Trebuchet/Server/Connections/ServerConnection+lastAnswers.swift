@@ -17,7 +17,7 @@ extension ServerConnection {
         recordQueuedCalls()
         abandonCrossing(Self.unknown)
         for call in Array(running.values) + displacedCalls { endWaiting(call) }
-        for request in Array(startingStreams.values) {
+        for request in Array(streams.starting.values) {
             // A refusal may have ended the connection.
             guard isOpen else { return }
             request.reservation.withdraw(nil)

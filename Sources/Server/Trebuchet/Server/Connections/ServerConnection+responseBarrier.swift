@@ -15,7 +15,7 @@ extension ServerConnection {
                 self.finish(call, outcome)
             }
         }
-        guard hasPendingFirstValues, isOpen, home !== shard.states, awaitsStreams(of: home) else {
+        guard streams.hasPendingFirstValues, isOpen, home !== shard.states, awaitsStreams(of: home) else {
             return finish(call, outcome)
         }
         shard.whenStreamsAreCurrent(for: call, of: self, .none, outcome.bytesOfResult, for: Self.maximumStreamWait) {
@@ -31,18 +31,15 @@ extension ServerConnection {
 
     func awaitsStreams(of home: SystemShard?) -> Bool {
         requestMissingVersions()
-        let ahead = streams.values.filter { !$0.broadcaster.isUpToDate }
-        hasPendingFirstValues = !startingStreams.isEmpty || !ahead.isEmpty
-        return !startingStreams.isEmpty || ahead.contains { $0.broadcaster.producer.home === home }
+        return streams.awaitsFirstValues(from: home)
     }
 
     /// Returns whether a shared stream is starting, or a stream of the actor is being resumed here.
     func awaitsSharedStreams(of actor: ActorName) -> Bool {
         if forwarder?.awaits(actor) == true { return true }
-        guard hasPendingFirstValues else { return false }
+        guard streams.hasPendingFirstValues else { return false }
         requestMissingVersions()
-        hasPendingFirstValues = !startedStreamsAreCurrent
-        return hasPendingFirstValues
+        return streams.awaitsFirstValues
     }
 
     /// Sends the available versions; if a stream needs others, they are requested.
@@ -52,7 +49,7 @@ extension ServerConnection {
 
     /// Returns whether the requested streams show the state that their actors had up to now.
     fileprivate func streamsAreCurrent(_ awaited: BarrierStreams) -> Bool {
-        !hasUnrequestedStreams(awaited) && startedStreamsAreCurrent
+        !hasUnrequestedStreams(awaited) && streams.areCurrent
     }
 
     /// Returns whether a response waits for streams that have not been requested from their actors yet.
@@ -73,11 +70,6 @@ extension ServerConnection {
             awaitedActors = actors
             return actors.contains(actor) || self.forwarder?.awaits(actor) == true
         }
-    }
-
-    /// Indicates whether all streams are up to date, except for those that wait for their actors.
-    fileprivate var startedStreamsAreCurrent: Bool {
-        startingStreams.isEmpty && streams.values.allSatisfy { $0.broadcaster.isUpToDate }
     }
 }
 
@@ -149,8 +141,8 @@ extension ServerShard {
         let number = connection.name.number
         guard responseBarriers[number] != nil else { return }
         // It may end the connection and thereby its waiting responses.
-        if connection.isOpen, connection.startedStreamsAreCurrent { connection.requestMissingVersions() }
-        guard let queue = responseBarriers[number], !connection.isOpen || connection.startedStreamsAreCurrent else {
+        if connection.isOpen, connection.streams.areCurrent { connection.requestMissingVersions() }
+        guard let queue = responseBarriers[number], !connection.isOpen || connection.streams.areCurrent else {
             return
         }
         let isExpected = connection.makeUnrequestedStreamsCheck()

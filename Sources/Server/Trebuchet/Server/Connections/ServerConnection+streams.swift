@@ -123,7 +123,7 @@ extension ServerConnection {
         do throws(EnvelopeError) {
             guard !envelope.pointee.filter.isAbsent else { return nil }
             let filter = try StreamFilter(message.bytes(envelope.pointee.filter))
-            if filter.acceptsEverything { hasWholeStreams = true }
+            if filter.acceptsEverything { streams.hasWholeValues = true }
             return filter
         } catch {
             throw TrebuchetError(.invalidArguments, error.message)
@@ -143,9 +143,13 @@ extension ServerConnection {
             return startStream(request, of: record)
         }
         guard let call = registerCall(message, request.key, isPermitted: true) else { return }
-        // A resumption waits for an owner without a time limit.
-        if request.seen != nil, isClustered(request.name.actor) { call.timer?.cancel() }
+        if waitsForOwner(request) { call.timer?.cancel() }
         wait(for: request.name.actor, request, call)
+    }
+
+    /// Returns whether the request is a resumption that waits for the owner of its actor, without a time limit.
+    private func waitsForOwner(_ request: StreamRequest) -> Bool {
+        request.seen != nil && isClustered(request.name.actor)
     }
 
     /// Waits for the actor as a running call: it counts, has a deadline and can be cancelled.
@@ -176,8 +180,9 @@ extension ServerConnection {
     private func startStream(_ request: StreamRequest, of record: ActorRecord) {
         if isDraining, beginsElsewhere(request.name, request.callID) { return }
         let connection = self
-        if let first = startingStreams.updateValue(request, forKey: request.streamID) { abandonRequest(first) }
-        hasPendingFirstValues = hasPendingFirstValues || record.home !== shard.states
+        if let first = streams.addRequest(request, isOfOtherReactor: record.home !== shard.states) {
+            abandonRequest(first)
+        }
         guard record.actorInstance.enter() else { return restartStream(request, of: record) }
         record.beginStream(request.name.target, for: callerConnection) { found in
             let source = try? found.get()
@@ -205,9 +210,11 @@ extension ServerConnection {
         running[request.key] = call
         load.count += 1
         shard.counts.count(.callsBegun)
-        call.timer = shard.reactor.schedule(after: shard.limits.calls.timeout) { [weak self, weak call] in
-            guard let self, let call else { return }
-            self.finish(call, .failure(TrebuchetError(.timeout, "the actor was not activated in time")))
+        if !waitsForOwner(request) {
+            call.timer = shard.reactor.schedule(after: shard.limits.calls.timeout) { [weak self, weak call] in
+                guard let self, let call else { return }
+                self.finish(call, .failure(TrebuchetError(.timeout, "the actor was not activated in time")))
+            }
         }
         wait(for: ActorName(record.name), request, call)
     }
@@ -267,9 +274,9 @@ extension ServerConnection {
                 shard.whenStartedStreamsAreCurrent(self) { upstream.reportCatchUp(of: streamID) }
             }
         }
-        if record.type.isGated { observerCheckedStreams[streamID] = request.name.actor }
-        if record.isClustered { movableStreams[streamID] = request.movable(in: record.partition) }
-        if isUnderRules { authorizedStreams[streamID] = request.name }
+        if record.type.isGated { streams.observerChecked[streamID] = request.name.actor }
+        if record.isClustered { streams.movable[streamID] = request.movable(in: record.partition) }
+        if isUnderRules { streams.authorized[streamID] = request.name }
         shard.states.subscribe(to: source, as: label) { broadcaster in
             let subscription = StreamSubscription(
                 streamID: streamID, broadcaster: broadcaster, subscriber: self,
@@ -304,11 +311,7 @@ extension ServerConnection {
 
     /// Returns a name that no resumed stream of the client uses.
     package func nextStreamID() -> [UInt8] {
-        while true {
-            streamCount &+= 1
-            let streamID = Array("\(upstream?.streamPrefix ?? "")s\(streamCount)".utf8)
-            if streams[streamID] == nil, startingStreams[streamID] == nil { return streamID }
-        }
+        streams.nextName(prefix: upstream?.streamPrefix ?? "")
     }
 
     /// Ends a request whose stream name the client has used again. If the client chose both names, it knows; otherwise it waits for
@@ -320,11 +323,7 @@ extension ServerConnection {
 
     /// Removes a completed request, successful or not.
     func didBegin(_ request: StreamRequest) {
-        if startingStreams[request.streamID]?.reservation === request.reservation {
-            startingStreams[request.streamID] = nil
-        }
-        // An idle client does not keep the memory of its requests.
-        if startingStreams.isEmpty { startingStreams = [:] }
+        streams.removeRequest(request)
     }
 
     // MARK: Frames for several subscribers

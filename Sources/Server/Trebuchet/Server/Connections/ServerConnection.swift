@@ -17,9 +17,6 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// Read and written in one step, so access needs no check.
     @exclusivity(unchecked) package private(set) var isOpen = true
     private var drainState = DrainState.none
-    private var hasBlockedStreams = false
-    /// Indicates whether a stream of whole values was requested, which is made like one with a filter.
-    var hasWholeStreams = false
     private var wasIntroduced = false
     /// Indicates whether responses of its calls are recorded.
     var recordsResponses = false
@@ -28,8 +25,6 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     package let largestMessage: UInt32
     /// The number of its streams for quotas.
     var streamUsage = StreamQuotaUsage()
-    /// The number of streams that were given a name; small, since each idle connection has it. It restarts after overflow.
-    var streamCount: UInt32 = 0
     /// Running calls by callID.
     var running: [[UInt8]: InFlightCall] = [:]
     /// Running calls whose callID another running call has taken.
@@ -38,16 +33,8 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     var load = CallLoad()
     /// Cross-reactor calls; one object for each reactor, from the first call on.
     var crossReactorQueues: [CrossReactorCallQueue] = []
-    /// Streams by streamID.
+    /// Its streams, and those that are starting.
     var streams = ConnectionStreams()
-    /// The actor names of its streams whose actors check their observers.
-    var observerCheckedStreams: [[UInt8]: ActorName] = [:]
-    /// The requested names of its streams, at a server with access rules.
-    var authorizedStreams: [[UInt8]: RequestedStream] = [:]
-    /// Streams that are starting, by streamID: the actor may be on another reactor.
-    var startingStreams: [[UInt8]: StreamRequest] = [:]
-    /// Indicates whether requested streams of other reactors may not show their first value yet.
-    var hasPendingFirstValues = false
     /// The connection as actors see it, at a server that authenticates callers.
     package let callerConnection: CallerConnection?
     /// The caller of the last call that needed one.
@@ -86,8 +73,6 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     var deferredResponses: DeferredResponses?
     /// Its calls and streams at other servers, from the first one on.
     package internal(set) var forwarder: (any ConnectionForwarder)? { didSet { updateGuard() } }
-    /// Streams of actors that may move to another server, by streamID.
-    var movableStreams: [[UInt8]: MovableStream] = [:]
 
     private enum DrainState: UInt8 {
         case none
@@ -315,14 +300,14 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     }
 
     /// Notes that a state could not be sent because the client reads too slowly.
-    package func didBlock(_ subscription: StreamSubscription) { hasBlockedStreams = true }
+    package func didBlock(_ subscription: StreamSubscription) { streams.hasBlocked = true }
 
     package func linkDidBecomeWritable() {
         clientActorHost?.linkDidBecomeWritable()
         forwarder?.linkDidBecomeWritable()
         for crossing in crossReactorQueues { crossing.markResponsesRead() }
-        guard hasBlockedStreams else { return }
-        hasBlockedStreams = false
+        guard streams.hasBlocked else { return }
+        streams.hasBlocked = false
         for subscription in streams.values { subscription.broadcaster.catchUp(subscription) }
     }
 
@@ -389,8 +374,7 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         deferredResponses?.drop()
         if recordsResponses { shard.idempotencyCache.close(name) }
         let subscriptions = streams.values
-        streams = ConnectionStreams()
-        authorizedStreams = [:]
+        streams.removeStarted()
         for subscription in subscriptions {
             shard.counts.count(.streamsEnded)
             didEnd(subscription, "connectionClosed")

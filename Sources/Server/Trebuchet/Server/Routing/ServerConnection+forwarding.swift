@@ -262,15 +262,15 @@ extension ServerConnection {
 
     /// Returns whether a stream with this name is being resumed here and has not started.
     package func isResuming(_ streamID: [UInt8]) -> Bool {
-        startingStreams[streamID]?.name.knownAs == streamID || running[StreamRequest.key(of: streamID)] != nil
+        streams.starting[streamID]?.name.knownAs == streamID || running[StreamRequest.key(of: streamID)] != nil
     }
 
     /// Indicates whether streams of the connection may move to another server.
-    package var hasMovableStreams: Bool { !movableStreams.isEmpty }
+    package var hasMovableStreams: Bool { !streams.movable.isEmpty }
 
     /// Moves the streams of a partition's actors to its new owner, before the previous owner reports the change.
     package func moveStreams(inPartition partition: Int) {
-        for (streamID, stream) in movableStreams where stream.partition == partition {
+        for (streamID, stream) in streams.movable where stream.partition == partition {
             // Streams from other servers end without this.
             guard let subscription = streams[streamID], subscription.broadcaster.producer.requiresNewRequest == nil
             else { continue }
@@ -287,14 +287,14 @@ extension ServerConnection {
 
     /// Moves the streams of actors that have left this server to their next owner.
     func moveStreams(of actors: Set<ActorName>) {
-        for (streamID, stream) in movableStreams where actors.contains(ActorName(stream.actor)) {
+        for (streamID, stream) in streams.movable where actors.contains(ActorName(stream.actor)) {
             if let subscription = streams[streamID] { move(subscription, stream) }
         }
     }
 
     /// Returns whether a stream that its actor has ended continues at another server, to which the actor moved.
     func movesAtEnd(_ subscription: StreamSubscription, _ reason: StreamEndReason) -> Bool {
-        guard reason == .actorTerminated, let stream = movableStreams[subscription.streamID],
+        guard reason == .actorTerminated, let stream = streams.movable[subscription.streamID],
             let router = shard.context.router
         else { return false }
         guard subscription.broadcaster.producer.requiresNewRequest ?? !router.owns(stream.actor) else { return false }

@@ -29,8 +29,7 @@ extension ServerConnection {
             reportDrainedStream(request.streamID)
             return false
         }
-        startingStreams[request.streamID] = request
-        hasPendingFirstValues = true
+        streams.addRequest(request, isOfOtherReactor: true)
         return true
     }
 
@@ -71,8 +70,8 @@ extension ServerConnection {
         if !mirror.epoch.utf8.elementsEqual(seen.epoch.utf8) {
             reportStreamStart(of: streamID, request, epoch: mirror.epoch, sequence: isResumed ? start : nil)
         }
-        movableStreams[streamID] = request.movable(in: shard.partition(of: request.name.actor.text))
-        if isUnderRules { authorizedStreams[streamID] = request.name }
+        streams.movable[streamID] = request.movable(in: shard.partition(of: request.name.actor.text))
+        if isUnderRules { streams.authorized[streamID] = request.name }
         let label = ServerEvent.Stream(
             actor: request.name.actor.text, type: typeName(of: request.name.actor), target: request.name.target)
         didBegin(label, request.isFirst ? .initial : isResumed ? .resumed : .resynchronized)
@@ -99,7 +98,7 @@ extension ServerConnection {
         for subscription in Array(streams.values) where subscription.broadcaster.producer.requiresNewRequest != nil {
             endStream(subscription, reason: .error, error: error)
         }
-        for request in startingStreams.values where request.name.knownAs == request.streamID {
+        for request in streams.starting.values where request.name.knownAs == request.streamID {
             request.reservation.withdraw(error)
         }
     }

@@ -92,7 +92,7 @@ distributed actor Room: RoomInterface {
         // A join of a member replaces its presence, as `setPresence` does.
         if isHere, let presence {
             try host.consumeRate(.presenceUpdates, of: client)
-            try consumeUpdates(of: presence.byteCount)
+            try consumeUpdates(of: presence.byteCount, by: client)
         }
         let newPresence = try presence.map { (presence) throws(RoomError) in try value(presence) }
         if !isHere, !client.reserveUse() { throw .tooManyRooms(limit: client.maximumUses) }
@@ -158,22 +158,22 @@ distributed actor Room: RoomInterface {
 
     /// Replaces the caller's presence; nil removes it.
     distributed func setPresence(_ presence: EncodedJSON?) throws(RoomError) {
-        let membershipID = try callerMembershipID(consuming: .presenceUpdates)
-        try consumeUpdates(of: presence?.byteCount ?? 0)
+        let (client, membershipID) = try callerMembership(consuming: .presenceUpdates)
+        try consumeUpdates(of: presence?.byteCount ?? 0, by: client)
         let newPresence = try presence.map { (presence) throws(RoomError) in try value(presence) }
-        try chargePresence(newPresence, of: membershipID)
+        try chargePresence(newPresence, of: membershipID, by: client)
         publishPresence(newPresence, of: membershipID)
     }
 
     /// Changes parts of the caller's presence with a merge patch (RFC 7396).
     distributed func patchPresence(_ patch: EncodedJSON) throws(RoomError) {
-        let membershipID = try callerMembershipID(consuming: .presenceUpdates)
+        let (client, membershipID) = try callerMembership(consuming: .presenceUpdates)
         let before = presenceBatch.newestPresence(of: membershipID, in: roster) ?? StoredJSON(JSONObject())
-        try consumeUpdates(of: before.byteCount)
+        try consumeUpdates(of: before.byteCount, by: client)
         let presence = before.merging(try value(patch))
         try check(presence.byteCount)
         try checkMembers(presence.withText(CanonicalJSON.memberCount))
-        try chargePresence(presence, of: membershipID)
+        try chargePresence(presence, of: membershipID, by: client)
         publishPresence(presence, of: membershipID)
     }
 
@@ -182,13 +182,12 @@ distributed actor Room: RoomInterface {
     /// Publishes an event to the other members; returns its number.
     @discardableResult
     distributed func publish(topic: String, payload: EncodedJSON) throws(RoomError) -> Int {
-        let membershipID = try callerMembershipID(consuming: .publishes)
+        let (client, membershipID) = try callerMembership(consuming: .publishes)
         guard !topic.isEmpty, topic.utf8.count <= RoomLimits.maximumNameLength else { throw .invalidName }
         let bytes = payload.byteCount
         let limit = maximumRecorded(host.limits.payloadBytes)
         guard bytes <= limit else { throw .payloadTooLarge(bytes: bytes, limit: limit) }
         guard payload.depth <= RoomLimits.maximumDepth else { throw .tooDeep(limit: RoomLimits.maximumDepth) }
-        let client = try host.callingClient()
         guard host.rules.canPublish(client.connection.principal, topic, in: name) else { throw .forbidden }
         let charge = RoomMemory.Charge(
             bytes: RoomEvent.storedBytes(topic: topic, payload), holder: holders[membershipID] ?? .anonymous,
@@ -216,7 +215,7 @@ distributed actor Room: RoomInterface {
     ///   - after: the number of the last event that the client knows; nil for none.
     distributed func history(topic: String?, after: Int?, limit: Int?) throws(RoomError) -> [RoomEvent] {
         // The response can be large, so the publish rate applies.
-        _ = try callerMembershipID(consuming: .publishes)
+        _ = try callerMembership(consuming: .publishes)
         let found = history.events.filter {
             $0.number > after ?? 0 && (topic == nil || $0.topic.isSameBytes(as: topic ?? ""))
         }
@@ -233,12 +232,14 @@ distributed actor Room: RoomInterface {
     /// The activation of the room no longer counts for the rate of its caller.
     func didJoin() { if let activator = activator.take() { host.giveBackActivation(activator) } }
 
-    private func callerMembershipID(consuming rate: RoomRate) throws(RoomError) -> String {
+    private func callerMembership(
+        consuming rate: RoomRate
+    ) throws(RoomError) -> (client: RoomConnectionState, membershipID: String) {
         let client = try host.callingClient()
         defer { closeIfEmpty() }
         try host.consumeRate(rate, of: client)
         updatePrincipal(of: client)
-        return try membership.membershipID(of: client)
+        return (client, try membership.membershipID(of: client))
     }
 
     /// Sends the presence at once, or together with other changes of the interval.
@@ -361,9 +362,9 @@ extension Room: ServiceActor {
 /// Checks of presences and events against the limits.
 extension Room {
     /// Takes more updates from the caller's rate for a large presence, which costs more.
-    func consumeUpdates(of bytes: Int) throws(RoomError) {
+    func consumeUpdates(of bytes: Int, by client: RoomConnectionState) throws(RoomError) {
         let calls = bytes / RoomLimits.bytesPerUpdate
-        if calls > 0 { try host.consumeRate(.presenceUpdates, of: try host.callingClient(), calls: calls) }
+        if calls > 0 { try host.consumeRate(.presenceUpdates, of: client, calls: calls) }
     }
 
     func checkMembers(_ members: Int) throws(RoomError) {
@@ -400,11 +401,12 @@ extension Room {
     }
 
     /// Counts the caller's new presence; throws when a limit refuses it.
-    func chargePresence(_ presence: StoredJSON?, of membershipID: String) throws(RoomError) {
+    func chargePresence(
+        _ presence: StoredJSON?, of membershipID: String, by client: RoomConnectionState
+    ) throws(RoomError) {
         let holder = holders[membershipID] ?? .anonymous
         try presenceBatch.check(presence, of: membershipID, for: holder)
-        let charge = RoomMemory.Charge(
-            bytes: PresenceBatch.size(presence), holder: holder, client: try host.callingClient())
+        let charge = RoomMemory.Charge(bytes: PresenceBatch.size(presence), holder: holder, client: client)
         try memory.exchange(memory.presence(of: membershipID), for: charge)
         memory.setPresence(charge, of: membershipID)
     }
