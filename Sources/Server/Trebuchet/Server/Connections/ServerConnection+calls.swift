@@ -19,14 +19,7 @@ extension ServerConnection {
             if isHere { return }
         }
         guard hasName(message) else { return }
-        switch location(of: message) {
-        case .ready(let record): invoke(record, message)
-        case .inactive(let type): invoke(type, nil, message)
-        case .elsewhere(let type): forward(type, message)
-        case .unknown:
-            guard mayPass(message.target, message) else { return }
-            fail(message, notExposed(message))
-        }
+        route(message, to: location(of: message))
     }
 
     /// Returns whether an actor may have the name; false after the message was refused. A longer name is not stored anywhere.
@@ -53,65 +46,140 @@ extension ServerConnection {
         if !target.isEscaped, let method = record.type.method(message.bytes(target)) {
             return method._withUnsafeGuaranteedRef { call($0, of: record, message) }
         }
-        invoke(record.type, record, message)
-    }
-
-    /// - Parameter record: nil while the actor is not activated.
-    private func invoke(_ type: ActorType, _ record: ActorRecord?, _ message: borrowing Message) {
-        let target = type.target(message.target)
-        if case .method(let method) = target {
-            return method._withUnsafeGuaranteedRef { callCarefully($0, of: record, message) }
-        }
-        guard mayPass(target.name, of: record, message) else { return }
-        switch target {
-        case .method: break
-        case .stream(let stream): startStream(stream, of: record, message)
-        case .unknown(let name): failUnknownMethod(name, of: type, message)
-        }
+        route(message, to: .ready(record))
     }
 
     /// The hot path, which most calls take: methods that run in place and need no authorization. It performs no further checks.
     @inline(__always)
     private func call(_ method: ActorMethod, of record: ActorRecord, _ message: borrowing Message) {
-        guard !isGuarded, !method.isChecked.load(ordering: .relaxed), hasCounts(method, message),
-            runsInPlace(method, record)
-        else {
-            return callCarefully(method, of: record, message)
+        guard !isGuarded, !method.isChecked.load(ordering: .relaxed), hasCounts(method, message) else {
+            return route(message, to: .ready(record), method)
         }
-        callInPlace(record, method, message)
+        switch CallRouter.inPlacePath(of: inPlaceTraits(method, record)) {
+        case .inPlace?: callInPlace(record, method, message)
+        case .observed?: callObserved(record, method, message)
+        default: route(message, to: .ready(record), method)
+        }
     }
 
-    @inline(__always)
-    private func runsInPlace(_ method: ActorMethod, _ record: ActorRecord) -> Bool {
-        record.persisted == nil && mayRunInPlace(method, record)
+    /// Routes a call whose method is not looked up yet.
+    private func route(_ message: borrowing Message, to location: ActorLocation) {
+        switch location.type?.target(message.target) {
+        case .method(let method)?: method._withUnsafeGuaranteedRef { route(message, to: location, $0) }
+        case .stream(let stream)? where location.isOnThisServer:
+            guard mayPass(stream, of: location.record, message) else { return }
+            startStream(stream, of: location.record, message)
+        default: route(message, to: location, nil)
+        }
     }
 
-    @inline(__always)
-    private func mayRunInPlace(_ method: ActorMethod, _ record: ActorRecord) -> Bool {
-        method.runsInPlace && record.home === shard.states && !record.actorInstance.isStarting
-    }
-
-    /// - Parameter record: nil while the actor is not activated.
+    /// Checks a call, and executes it on the path that the router selects.
+    ///
+    /// - Parameter method: nil if the actor or the method is unknown.
     @inline(never)
-    private func callCarefully(_ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message) {
-        if isGuarded(method.name) {
-            if isQueuedBehindOthers(message) { return }
-            guard mayPass(method.name, of: record, message) else { return }
-        }
-        guard hasCounts(method, message) else { return failCounts(method, message) }
-        if method.isIdempotent, !message.envelope.pointee.session.isAbsent {
-            return callOnce(method, of: record, message)
-        }
-        if let record, mayRunInPlace(method, record) {
-            guard let persisted = record.persisted else {
-                shard.continued = nil
-                return callInPlace(record, method, message)
+    private func route(_ message: borrowing Message, to location: ActorLocation, _ method: ActorMethod?) {
+        let record = location.record
+        // A call that is forwarded has its checks there.
+        if location.isOnThisServer {
+            let target = method?.name ?? message.target
+            if isGuarded(target) {
+                if method != nil, isQueuedBehindOthers(message) { return }
+                guard mayPass(target, of: record, message) else { return }
             }
-            if callInPlace(record, persisted, method, message) { return }
         }
-        if let record, isQueued(method, record, message) { return }
-        if let record, cross(method, of: record, message) { return }
-        call(method, of: record, message)
+        let traits = traits(of: method, at: location, message)
+        let path = CallRouter.path(of: traits) { mayBeDuplicate(message, in: traits.place) }
+        switch path {
+        case .forwarded:
+            if case .elsewhere(let type) = location { return forward(type, message) }
+        case .rejected(let rejection): return reject(message, rejection, method, location.type)
+        case .inPlace, .observed, .persisted, .queued, .crossReactor, .task, .idempotent: break
+        }
+        guard let method else { return }
+        if path == .idempotent { return callOnce(method, of: record, message) }
+        if let record, call(method, of: record, message, on: path) { return }
+        startCall(method, of: record, message, isInTransit: CallRouter.runsInPlaceElsewhere(traits))
+    }
+
+    /// Executes a call on a path that needs no task. Returns false if it needs one; nothing has been done then.
+    private func call(
+        _ method: ActorMethod, of record: ActorRecord, _ message: borrowing Message, on path: CallPath
+    ) -> Bool {
+        switch path {
+        case .inPlace:
+            shard.continued = nil
+            callInPlace(record, method, message)
+            return true
+        case .observed:
+            shard.continued = nil
+            callObserved(record, method, message)
+            return true
+        case .persisted: return record.persisted.map { callPersisted(record, $0, method, message) } ?? false
+        case .queued: return enqueue(method, record, message)
+        case .crossReactor: return cross(method, of: record, message)
+        case .task:
+            if record.home === shard.states { shard.calls.didStartSeparately(record) }
+            return false
+        case .idempotent, .forwarded, .rejected: return false
+        }
+    }
+
+    /// Returns the traits that decide whether a call runs in place.
+    @inline(__always)
+    private func inPlaceTraits(_ method: ActorMethod, _ record: ActorRecord) -> CallTraits {
+        var traits = CallTraits()
+        traits.isSynchronous = method.runsInPlace
+        traits.place = place(of: record)
+        traits.isPersisted = record.persisted != nil
+        traits.hasStartingCalls = record.actorInstance.isStarting
+        traits.isObserved = Unmanaged.passUnretained(shard.events)._withUnsafeGuaranteedRef {
+            $0.isEnabled(for: .callsVersionsOrSpans)
+        }
+        return traits
+    }
+
+    /// - Parameter method: nil if the actor or the method is unknown.
+    private func traits(
+        of method: ActorMethod?, at location: ActorLocation, _ message: borrowing Message
+    ) -> CallTraits {
+        var traits = CallTraits()
+        if let method, let record = location.record {
+            traits = inPlaceTraits(method, record)
+            traits.needsSeparateTask = record.actorInstance.separateTaskCalls.load(ordering: .relaxed) > 0
+        }
+        switch location {
+        case .ready(let record): traits.place = place(of: record)
+        case .inactive: traits.place = .inactive
+        case .elsewhere: traits.place = .otherServer
+        case .unknown: traits.place = .unknown
+        }
+        traits.hasMethod = method != nil
+        if let method {
+            traits.isIdempotent = method.isIdempotent
+            traits.hasArgumentCount = message.envelope.pointee.arguments.count == method.arguments
+            traits.hasGenericCount = message.envelope.pointee.genericSubstitutions.count == method.generics
+        }
+        traits.hasSession = !message.envelope.pointee.session.isAbsent
+        traits.isOpen = isOpen
+        traits.isOfOtherServer = upstream != nil
+        traits.isCounted = isCounted
+        traits.hostsActors = clientActorHost != nil
+        return traits
+    }
+
+    @inline(__always)
+    private func place(of record: ActorRecord) -> CallTraits.Place {
+        guard let home = record.home else { return .noReactor }
+        return home === shard.states ? .thisReactor : .otherReactor
+    }
+
+    /// Returns true if another call of the connection may have the callID of the message. Calls are compared exactly where they are
+    /// registered, queued calls included.
+    private func mayBeDuplicate(_ message: borrowing Message, in place: CallTraits.Place) -> Bool {
+        let mayBeQueued = place == .thisReactor && queued > 0
+        guard mayBeQueued || !running.isEmpty else { return false }
+        let callID = Array(message.callID)
+        return running[callID] != nil || mayBeQueued && shard.calls.mayHave(callID, of: self)
     }
 
     /// Checks authorization and rates; returns false after a refusal.
@@ -166,16 +234,6 @@ extension ServerConnection {
     private func callInPlace(_ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message) {
         let callID = message.callID
         record.actorInstance.didRunInPlace()
-        if Unmanaged.passUnretained(shard.events)._withUnsafeGuaranteedRef({ $0.isEnabled(for: .callsVersionsOrSpans) })
-        {
-            let startsTrace = beginsTrace(message)
-            // If only trace handlers are registered, most calls create no object.
-            if startsTrace || shard.events.isEnabled(for: .callsOrVersions)
-                || !message.envelope.pointee.traceparent.isAbsent
-            {
-                return callObserved(record, method, message, startsTrace: startsTrace)
-            }
-        }
         do {
             try asCaller(clientActorHost) { try shard.callInPlace(record, method, message) }
         } catch {
@@ -189,9 +247,14 @@ extension ServerConnection {
 
     /// Calls in place while event handlers are registered.
     @inline(never)
-    private func callObserved(
-        _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, startsTrace: Bool
-    ) {
+    private func callObserved(_ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message) {
+        let startsTrace = beginsTrace(message)
+        // If only trace handlers are registered, most calls create no object.
+        guard
+            startsTrace || shard.events.isEnabled(for: .callsOrVersions)
+                || !message.envelope.pointee.traceparent.isAbsent
+        else { return callInPlace(record, method, message) }
+        record.actorInstance.didRunInPlace()
         let callID = message.callID
         let observed = makeObservedCall(
             method.name, isRedacted: method.isRedacted, record.type, message, startsTrace: startsTrace)
@@ -215,7 +278,7 @@ extension ServerConnection {
     /// nothing but its place among the responses.
     ///
     /// - Returns: false when the actor has been deactivated; nothing has been done then.
-    private func callInPlace(
+    private func callPersisted(
         _ record: ActorRecord, _ persisted: PersistedStates, _ method: ActorMethod, _ message: borrowing Message
     ) -> Bool {
         let instance = record.actorInstance
@@ -264,13 +327,11 @@ extension ServerConnection {
 
     /// Calls a method that may take time: its actor must be activated or is on another reactor, the method suspends, or its changes
     /// must be written.
-    private func call(_ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message) {
-        let isInTransit =
-            if let record, let home = record.home {
-                method.runsInPlace && home !== shard.states && record.persisted == nil
-            } else {
-                false
-            }
+    ///
+    /// - Parameter isInTransit: True if the call runs in place on another reactor.
+    private func startCall(
+        _ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message, isInTransit: Bool
+    ) {
         guard let call = registerCall(message, isInTransit: isInTransit, isPermitted: true) else { return }
         recordCallStart(method, of: record?.type, message, in: call)
         let connection = self
@@ -373,9 +434,20 @@ extension ServerConnection {
 
     // MARK: Refusals
 
-    private func failUnknownMethod(_ name: String, of type: ActorType, _ message: borrowing Message) {
+    private func reject(
+        _ message: borrowing Message, _ rejection: CallRejection, _ method: ActorMethod?, _ type: ActorType?
+    ) {
+        switch rejection {
+        case .actorNotFound: fail(message, notExposed(message))
+        case .methodNotFound: if let type { failUnknownMethod(of: type, message) }
+        case .argumentCount, .genericCount: if let method { failCounts(method, message) }
+        }
+    }
+
+    private func failUnknownMethod(of type: ActorType, _ message: borrowing Message) {
         var text =
-            "actor '\(message.actorName.prefix(bytes: ActorName.longest))' has no method '\(name.prefix(bytes: 128))'"
+            "actor '\(message.actorName.prefix(bytes: ActorName.longest))' has no method "
+            + "'\(message.target.prefix(bytes: 128))'"
         if !type.names.isEmpty { text += "; it has " + type.names.joined(separator: ", ") }
         fail(message, TrebuchetError(.methodNotFound, text))
     }

@@ -9,19 +9,10 @@ internal import TrebuchetWire
 extension ServerConnection: CallQueueOwner {
     /// Queues a call behind earlier calls that may suspend. Until it runs, it occupies only an element of the call queue.
     ///
-    /// - Returns: false when the call needs more than that; nothing has been done then.
-    func isQueued(_ method: ActorMethod, _ record: ActorRecord, _ message: borrowing Message) -> Bool {
-        // Events, spans and references to client actors are bound to the call's task.
-        guard clientActorHost == nil, !isCounted, !shard.events.isEnabled(for: .callsVersionsOrSpans),
-            shard.calls.accepts(record)
-        else {
-            return false
-        }
+    /// - Returns: false when the actor has been deactivated; nothing has been done then.
+    func enqueue(_ method: ActorMethod, _ record: ActorRecord, _ message: borrowing Message) -> Bool {
+        guard record.actorInstance.enter() else { return false }
         let callID = Array(message.callID)
-        // A possible duplicate callID is checked where calls are recorded, queued calls included.
-        guard running.isEmpty || running[callID] == nil, queued == 0 || !shard.calls.mayHave(callID, of: self),
-            record.actorInstance.enter()
-        else { return false }
         let bytes = message.bytes.count + CallLoad.overhead
         if let refusal = refusal(ofBytes: bytes) {
             record.actorInstance.removeUser()
