@@ -38,6 +38,14 @@ struct CallPathPageTests {
         }
     }
 
+    @Test("the phases of a call are the cases of Phase")
+    func phases() throws {
+        let files = try Repository.current.get().files.filter { $0.path.hasPrefix("Sources/Server/Trebuchet/Server/") }
+        let rows = try Self.rows(of: "The phases of a call")
+        #expect(rows.count == 10)
+        #expect(try Set(rows.map { $0[0] }) == Self.cases(of: "Phase", in: files))
+    }
+
     /// The cells of the table of a section.
     private static func rows(of title: String) throws -> [[String]] {
         let page = try String(contentsOf: pageURL, encoding: .utf8)

@@ -83,7 +83,7 @@ final class RemoteCallForwarder: ConnectionForwarder {
         let order = callCount | (connection.isCounted ? 0 : 1 << 63)
         let relayed = ForwardedCall(
             message, callID: callID, order: order, isRepeatable: isRepeatable, stream: stream, of: self)
-        call.forwarded = relayed
+        call.forward(relayed)
         let traffic = traffic(of: relayed.slot)
         // Paused resumptions precede it and pause no longer.
         for stream in traffic.paused { _ = wait(for: stream) }

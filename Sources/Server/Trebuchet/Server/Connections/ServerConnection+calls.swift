@@ -2,6 +2,7 @@ internal import Bytes
 internal import Networking
 internal import Platform
 internal import Synchronization
+internal import Transports
 package import TrebuchetActors
 internal import TrebuchetWire
 
@@ -96,7 +97,7 @@ extension ServerConnection {
         case .inPlace, .observed, .persisted, .queued, .crossReactor, .task, .idempotent: break
         }
         guard let method else { return }
-        if path == .idempotent { return callOnce(method, of: record, message) }
+        if path == .idempotent { return idempotentCalls.callOnce(method, of: record, message) }
         if let record, call(method, of: record, message, on: path) { return }
         startCall(method, of: record, message, isInTransit: CallRouter.runsInPlaceElsewhere(traits))
     }
@@ -176,10 +177,10 @@ extension ServerConnection {
     /// Returns true if another call of the connection may have the callID of the message. Calls are compared exactly where they are
     /// registered, queued calls included.
     private func mayBeDuplicate(_ message: borrowing Message, in place: CallTraits.Place) -> Bool {
-        let mayBeQueued = place == .thisReactor && queued > 0
-        guard mayBeQueued || !running.isEmpty else { return false }
+        let mayBeQueued = place == .thisReactor && calls.queued > 0
+        guard mayBeQueued || !calls.listed.isEmpty else { return false }
         let callID = Array(message.callID)
-        return running[callID] != nil || mayBeQueued && shard.calls.mayHave(callID, of: self)
+        return calls[callID] != nil || mayBeQueued && shard.calls.mayHave(callID, of: self)
     }
 
     /// Checks authorization and rates; returns false after a refusal.
@@ -289,8 +290,7 @@ extension ServerConnection {
             fail(message, refusal)
             return true
         }
-        load.count += 1
-        load.bytes += weight
+        calls.count(bytes: weight)
         shard.counts.count(.callsBegun)
         let observed = observedCallIfNeeded(method, record.type, message)
         let began = shard.beginsNow()
@@ -318,8 +318,7 @@ extension ServerConnection {
     /// later calls.
     private func countResult(_ bytes: Int) -> Int {
         guard bytes > CallLoad.overhead else { return 0 }
-        load.bytes += bytes
-        _ = memory?.adjustUsage(by: bytes)
+        calls.countResult(bytes: bytes)
         return bytes
     }
 
@@ -356,42 +355,52 @@ extension ServerConnection {
     ) {
         // A strong reference: a call whose response is recorded outlives the link of its connection.
         let waiter = shard.awaitActor(ActorName(name), for: scopes, byteCount: owned.byteCount) { outcome in
-            call.waiter = nil
-            guard !call.isAnswered else { return }
+            guard call.endActivationWait() else { return }
             switch outcome {
             case .failure(let error):
-                if ActorMoved.isIt(error), self.running[call.callID] === call {
+                if ActorMoved.isIt(error), self.calls[call.callID] === call {
                     self.withdraw(call)
                     return self.continuing(call) { owned.withMessage { self.handleReturned($0) } }
                 }
-                completion(.failure(owned.withMessage { self.refusal(error, of: $0) }))
+                self.refuseToStart(call, owned, error, completion)
             case .success(let record):
                 guard let method = method.resolved(in: record.type) else {
-                    return completion(.failure(TrebuchetError(.methodNotFound, "the actor has been replaced")))
+                    let error = TrebuchetError(.methodNotFound, "the actor has been replaced")
+                    return self.refuseToStart(call, owned, error, completion)
                 }
                 if let refusal = self.refusalAfterWait(of: method.name, record.name, call) {
-                    return completion(.failure(owned.withMessage { self.refusal(refusal, of: $0) }))
+                    return self.refuseToStart(call, owned, refusal, completion)
                 }
                 if record.isClustered { call.activatedActor = ActorName(record.name) }
                 owned.withMessage { self.run(method, of: record, $0, call, completion) }
             }
         }
-        if !call.isAnswered { call.waiter = waiter }
+        call.awaitActivation(waiter)
+    }
+
+    /// Ends a call that has waited and does not start. The record of an execution is withdrawn, so that a repeat may start.
+    private func refuseToStart(
+        _ call: InFlightCall, _ owned: OwnedMessage, _ error: any Error, _ completion: CallCompletion
+    ) {
+        let refusal = owned.withMessage { self.refusal(error, of: $0) }
+        // A call whose actor has moved waits for its next owner.
+        guard call.execution != nil, !ActorMoved.isIt(refusal) else { return completion(.failure(refusal)) }
+        shard.withdrawExecution(call, refusal)
     }
 
     private func run(
         _ method: ActorMethod, of record: ActorRecord, _ message: borrowing Message, _ call: InFlightCall,
         _ completion: @escaping CallCompletion
     ) {
-        if let recorded = call.idempotencyRecord, record.persisted?.earlier.contains(recorded) == true {
+        if let recorded = call.execution?.record, record.persisted?.earlier.contains(recorded) == true {
             return completion(.failure(PriorExecution()))
         }
         call.home = record.home
         guard let home = record.home, home !== shard.states else {
-            call.isAtWork = true
+            call.beginWork()
             return Self.withCaller(call.caller, clientActorHost) {
                 if !shard.run(method, of: record, message, call, completion) {
-                    call.isAtWork = false
+                    _ = call.endWork()
                     wait(for: record.name, method, OwnedMessage(message), call, completion)
                 }
             }
@@ -405,7 +414,7 @@ extension ServerConnection {
         let hosting = clientActorHost
         let crossing = crossing(to: there.reactor)
         if call.isInTransit { call.crossing = crossing }
-        call.isAtWork = true
+        call.beginWork()
         crossing.enqueue(bytes: bytes.count) {
             // The call may have been queued for long. A method that suspends checks for cancellation itself.
             if method.runsInPlace, call.isCancelled { return completion(.failure(CancellationError())) }
@@ -468,9 +477,7 @@ extension ServerConnection: CallResponder {
         _ callID: UnsafeRawBufferPointer, _ outcome: Result<UnsafeRawBufferPointer, any Error>,
         of call: ResponseAwaitingCommit
     ) {
-        load.count -= 1
-        load.bytes -= call.weight
-        memory?.release(call.weight)
+        calls.release(bytes: call.weight)
         shard.counts.count(.callsEnded)
         shard.counts.count(row: call.row, duration: MonotonicClock.now &- call.began)
         if let observed = call.observedCall {
@@ -494,5 +501,94 @@ extension ActorMethod {
         guard case .method(let found) = type.target(name) else { return nil }
         let method = found.takeUnretainedValue()
         return method.arguments == arguments && method.generics == generics ? method : nil
+    }
+}
+
+/// Calls of methods that may suspend, until they do.
+extension ServerConnection: CallQueueOwner {
+    /// Queues a call behind earlier calls that may suspend. Until it runs, it occupies only an element of the call queue.
+    ///
+    /// - Returns: false when the actor has been deactivated; nothing has been done then.
+    func enqueue(_ method: ActorMethod, _ record: ActorRecord, _ message: borrowing Message) -> Bool {
+        guard record.actorInstance.enter() else { return false }
+        let callID = Array(message.callID)
+        let bytes = message.bytes.count + CallLoad.overhead
+        if let refusal = refusal(ofBytes: bytes) {
+            record.actorInstance.removeUser()
+            fail(message, refusal)
+            return true
+        }
+        calls.count(bytes: bytes)
+        shard.counts.count(.callsBegun)
+        let limit = timeLimit(of: message)
+        let caller = caller
+        Self.withCaller(caller, nil) {
+            do {
+                let operation = try shard.states.operation(record, method, message)
+                shard.calls.enqueue(
+                    QueuedCall(
+                        operation, of: record, method, callID: callID, bytes: bytes, within: limit,
+                        by: MonotonicClock.now &+ limit.nanoseconds, from: caller, for: self))
+                calls.didQueue()
+            } catch {
+                record.actorInstance.removeUser()
+                releaseBytes(bytes)
+                fail(message, method.hidesErrors(record.type) ? RedactedError.hiding(error) : error)
+            }
+        }
+        return true
+    }
+
+    private func releaseBytes(_ bytes: Int) {
+        calls.release(bytes: bytes)
+        shard.counts.count(.callsEnded)
+    }
+
+    package func didRun(_ call: borrowing QueuedCall, _ outcome: CallOutcome) {
+        calls.didDequeue()
+        respond(to: call, outcome)
+    }
+
+    package func didWaitForCommit(_ call: borrowing QueuedCall) { calls.didDequeue() }
+
+    package func respond(to call: borrowing QueuedCall, _ outcome: CallOutcome) {
+        call.record.actorInstance.removeUser()
+        releaseBytes(call.bytes)
+        shard.didCall(call.method.row)
+        guard isOpen else { return }
+        do {
+            let result = try outcome.get()
+            shard.reply.pointee.reset(keepingAtMost: ServerShard.retainedReplyCapacity)
+            try result.write(with: shard.coder, into: &shard.reply.pointee)
+            let bytes = shard.reply.pointee.bytes
+            call.callID.withUnsafeBytes { succeed($0, result.isVoid ? nil : bytes) }
+        } catch {
+            fail(call.callID, call.method.hidesErrors(call.record.type) ? RedactedError.hiding(error) : error)
+        }
+    }
+
+    /// Records the queued calls of this connection in `running`.
+    func recordQueuedCalls() { if calls.queued > 0 { shard.calls.flush() } }
+
+    package func detach(_ queued: borrowing QueuedCall) -> (call: any CancellableCall, completion: CallCompletion) {
+        calls.didDequeue()
+        let instance = queued.record.actorInstance
+        let call = InFlightCall(queued, at: shard.states)
+        if isOpen {
+            time(call, within: queued.limit)
+            // Another call may have taken its callID since it started: it counts, but cannot be found.
+            calls.list(call)
+        } else {
+            abandon(call)
+        }
+        let hidesErrors = queued.method.hidesErrors(queued.record.type)
+        let home = shard.states
+        return (
+            call,
+            { outcome in
+                instance.removeUser()
+                self.finish(call, hidesErrors ? outcome.mapError { RedactedError.hiding($0) } : outcome, from: home)
+            }
+        )
     }
 }

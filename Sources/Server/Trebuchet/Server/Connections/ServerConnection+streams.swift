@@ -155,8 +155,7 @@ extension ServerConnection {
             }
         }
         let waiter = shard.awaitActor(name, for: scopes) { [weak self] outcome in
-            call.waiter = nil
-            guard let self, !call.isAnswered else { return }
+            guard call.endActivationWait(), let self else { return }
             defer { self.shard.sendReadyResponses(of: self) }
             switch outcome {
             case .failure(let error):
@@ -168,7 +167,7 @@ extension ServerConnection {
                 self.startStream(request, of: record)
             }
         }
-        if !call.isAnswered { call.waiter = waiter }
+        call.awaitActivation(waiter)
     }
 
     private func startStream(_ request: StreamRequest, of record: ActorRecord) {
@@ -200,8 +199,8 @@ extension ServerConnection {
             return refuse(request, TrebuchetError(.unavailable, "the actor was just deactivated; retry"))
         }
         let call = InFlightCall(callID: request.key, after: shard.limits.callTimeout, on: shard.reactor, byteCount: 0)
-        running[request.key] = call
-        load.count += 1
+        calls.list(call)
+        _ = calls.count(call)
         shard.counts.count(.callsBegun)
         call.timer = shard.reactor.schedule(after: shard.limits.callTimeout) { [weak self, weak call] in
             guard let self, let call else { return }

@@ -82,8 +82,7 @@ extension ServerConnection {
     /// A call whose principal has left the connection meanwhile fails instead.
     package func continuing(_ call: InFlightCall, _ body: () -> Void) {
         if let refusal = refusalOfReplacedPrincipal(call) {
-            let mayHaveRun = call.run != nil || call.repeated != nil || call.forwarded != nil
-            return fail(call.callID, mayHaveRun ? refusal.ofSentCall : refusal)
+            return fail(call.callID, call.mayHaveRun ? refusal.ofSentCall : refusal)
         }
         let before = shard.continued
         shard.continued = (call, self)
@@ -108,7 +107,7 @@ extension ServerConnection {
     package func handleAgain(_ message: borrowing Message) {
         switch message.kind {
         case .invocation: invoke(message)
-        case .repeat: receiveRepeat(message)
+        case .repeat: idempotentCalls.receiveRepeat(message)
         case .cancel: cancel(message)
         default: resume(message)
         }
