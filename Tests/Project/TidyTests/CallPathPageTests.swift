@@ -25,21 +25,44 @@ struct CallPathPageTests {
         #expect(call.files.count >= 50)
     }
 
-    @Test("each of the nine paths of a call names a function of ServerConnection")
+    @Test("the nine paths of a call are the cases of CallPath, and each names a function of the server")
     func ninePaths() throws {
-        let page = try String(contentsOf: Self.pageURL, encoding: .utf8)
-        let section = try #require(CallPathPage.sections(of: page).first { $0.hasPrefix("The nine paths of a call") })
-        let rows = section.split(separator: "\n").filter { $0.hasPrefix("|") }.dropFirst(2)
+        let files = try Repository.current.get().files.filter { $0.path.hasPrefix("Sources/Server/Trebuchet/Server/") }
+        let rows = try Self.rows(of: "The nine paths of a call")
         #expect(rows.count == 9)
-        let files = try Repository.current.get().files.filter {
-            $0.path.hasPrefix("Sources/Server/Trebuchet/") && $0.name.hasPrefix("ServerConnection")
-        }
+        #expect(try Set(rows.map { $0[0] }) == Self.cases(of: "CallPath", in: files))
         for row in rows {
-            let cells = CallPathPage.cells(of: row)
-            let function = try #require(cells.count > 2 ? cells[2] : nil)
+            let function = try #require(row.count > 2 ? row[2] : nil)
             let isDeclared = files.contains { !CallPathPage.bodies(of: function, in: $0).isEmpty }
             #expect(isDeclared, "\(function)")
         }
+    }
+
+    @Test("the phases of a call are the cases of Phase")
+    func phases() throws {
+        let files = try Repository.current.get().files.filter { $0.path.hasSuffix("/Calls/InFlightCall.swift") }
+        let rows = try Self.rows(of: "The phases of a call")
+        #expect(rows.count == 11)
+        #expect(try Set(rows.map { $0[0] }) == Self.cases(of: "Phase", in: files))
+    }
+
+    /// The cells of the table of a section.
+    private static func rows(of title: String) throws -> [[String]] {
+        let page = try String(contentsOf: pageURL, encoding: .utf8)
+        let section = try #require(CallPathPage.sections(of: page).first { $0.hasPrefix(title) })
+        return section.split(separator: "\n").filter { $0.hasPrefix("|") }.dropFirst(2).map {
+            CallPathPage.cells(of: $0)
+        }
+    }
+
+    /// The cases of an enumeration, which is declared in one of the files.
+    private static func cases(of name: String, in files: [SourceText]) throws -> Set<String> {
+        let file = try #require(
+            files.first { $0.code.contains { $0.contains(/\benum (\w+)\b/) && $0.contains("enum \(name)") } })
+        let lines = file.code.drop { !$0.contains("enum \(name)") }
+        let indent = lines.first?.prefix { $0 == " " } ?? ""
+        let body = lines.dropFirst().prefix { $0 != indent + "}" }
+        return Set(body.compactMap { $0.firstMatch(of: /^ *case (\w+)/).map { String($0.1) } })
     }
 
     @Test(

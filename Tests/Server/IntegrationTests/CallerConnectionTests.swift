@@ -1,5 +1,6 @@
 import Relays
 import Testing
+import Transports
 import Trebuchet
 
 /// Signs callers in, and records closed connections.
@@ -32,6 +33,8 @@ private distributed actor ConnectionReportingActor {
     }
 
     distributed func caller() -> String? { Caller.current?.principal?.id }
+    @Idempotent
+    distributed func callerOnce() -> String? { Caller.current?.principal?.id }
     /// Returns the caller after the log has this entry.
     distributed func caller(after entry: String) async -> String? {
         gone.update { $0.append("called") }
@@ -46,9 +49,8 @@ private struct NoCaller: Error, Codable {}
 @Suite(.timeLimit(.minutes(5))) struct CallerConnectionTests {
     private let gone = StateRelay<[String]>([])
 
-    private func withClients(
-        _ access: AccessPolicy, local: Bool,
-        _ body: (_ connect: () async throws -> TrebuchetClient) async throws -> Void
+    private func withServer(
+        _ access: AccessPolicy, _ body: (TrebuchetServer, SocketAddress) async throws -> Void
     ) async throws {
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2, access: access)
@@ -62,19 +64,28 @@ private struct NoCaller: Error, Codable {}
             await server.expose(ConnectionReportingActor(gone: gone, actorSystem: server.actorSystem), as: name)
         }
         let address = try await server.start()
-        let transport: TrebuchetTransport =
-            local ? .local(server) : .webSocket(host: "127.0.0.1", port: address.port)
         do {
-            try await body {
-                let client = TrebuchetClient(transport: transport)
-                try await client.connect()
-                return client
-            }
+            try await body(server, address)
         } catch {
             await server.shutdown(drain: .zero)
             throw error
         }
         await server.shutdown(drain: .zero)
+    }
+
+    private func withClients(
+        _ access: AccessPolicy, local: Bool,
+        _ body: (_ connect: () async throws -> TrebuchetClient) async throws -> Void
+    ) async throws {
+        try await withServer(access) { server, address in
+            let transport: TrebuchetTransport =
+                local ? .local(server) : .webSocket(host: "127.0.0.1", port: address.port)
+            try await body {
+                let client = TrebuchetClient(transport: transport)
+                try await client.connect()
+                return client
+            }
+        }
     }
 
     private var identifying: AccessPolicy {
@@ -158,6 +169,77 @@ private struct NoCaller: Error, Codable {}
             gone.update { $0.append("go") }
             #expect(try await call.value == principal)
             #expect(try await later.caller() == "ada")
+            await client.close()
+        }
+    }
+
+    @Test("an idempotent call that waits when its principal leaves is not executed: its repeat is")
+    func replacedOnce() async throws {
+        try await withServer(identifying) { _, address in
+            func signedIn() async throws -> RawPeer {
+                let peer = try await RawPeer.connect(address)
+                peer.invoke("1", "one", "signIn(as:)", #"["ada"]"#)
+                #expect(try await peer.next()?.payload.error == nil)
+                return peer
+            }
+            let first = try await signedIn()
+            first.call("2", "later/1", "callerOnce()")
+            for await entries in gone.stream where entries.contains("activating") { break }
+            first.invoke("3", "one", "signOut()")
+            #expect(try await first.next()?.payload.error == nil)
+            gone.update { $0.append("go") }
+            #expect(try await first.next()?.payload.error?.code == "unauthenticated")
+            let second = try await signedIn()
+            second.call("2", "later/1", "callerOnce()", of: first.session)
+            let text = await second.nextText()
+            #expect(text?.contains(#""result":"ada""#) == true, "\(text ?? "")")
+            second.close()
+        }
+    }
+
+    @Test("rules that are replaced while a call waits for an activation decide on it again", arguments: [true, false])
+    func replacedRules(isAllowed: Bool) async throws {
+        let decisions = StateRelay<[String]>([])
+        let access = AccessPolicy(authorize: { _, actor, _ in
+            decisions.update { $0.append(actor) }
+            return true
+        })
+        try await withServer(access) { server, address in
+            let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: address.port))
+            try await client.connect()
+            let later = try client.resolve(ConnectionReportingActor.self, id: "later/1")
+            let call = Task { try await later.isKnown() }
+            for await entries in gone.stream where entries.contains("activating") { break }
+            await server.replaceAuthorization { _, actor, _ in
+                decisions.update { $0.append("\(actor) again") }
+                return isAllowed
+            }
+            gone.update { $0.append("go") }
+            do {
+                #expect(try await call.value)
+                #expect(isAllowed)
+            } catch let error as TrebuchetError {
+                #expect(!isAllowed && error.code == .unauthenticated)
+            }
+            #expect(decisions.currentValue == ["later/1", "later/1 again"])
+            await client.close()
+        }
+    }
+
+    @Test("rules that stay the same decide once on a call that waits for an activation")
+    func sameRules() async throws {
+        let decisions = StateRelay<[String]>([])
+        let access = AccessPolicy(authorize: { _, actor, _ in
+            decisions.update { $0.append(actor) }
+            return true
+        })
+        try await withServer(access) { server, address in
+            let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: address.port))
+            try await client.connect()
+            let later = try client.resolve(ConnectionReportingActor.self, id: "later/1")
+            gone.update { $0.append("go") }
+            #expect(try await later.isKnown())
+            #expect(decisions.currentValue == ["later/1"])
             await client.close()
         }
     }

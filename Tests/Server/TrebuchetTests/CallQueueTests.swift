@@ -185,7 +185,7 @@ distributed actor QueueTestObserver {
         await receive(["a", "b"].map { call("1", "hold(_:)", "\"\($0)\"") }, rig)
         await rig.journal.wait(for: "a began")
         #expect(await rig.texts.contains { $0.contains("callID '1' is in use by an in-flight call") })
-        #expect(await rig.on { [$0.load.count, $0.running.count, $0.queued] } == [1, 1, 0])
+        #expect(await rig.on { [$0.load.count, $0.running.count, $0.calls.queued] } == [1, 1, 0])
         rig.journal.record("a go")
         #expect(await rig.waitFor(#""callID":"1","result":"went on""#))
         #expect(await rig.on { [$0.load.count, $0.load.bytes, $0.load.answered, $0.running.count] } == [0, 0, 0, 0])
@@ -201,14 +201,14 @@ distributed actor QueueTestObserver {
             await rig.on { connection in
                 let twin = InFlightCall(
                     callID: Array("1".utf8), after: .seconds(60), on: connection.shard.reactor, byteCount: 0)
-                (twin.isUnlisted, twin.isAtWork) = (true, true)
-                connection.displacedCalls.append(twin)
-                connection.load.count += 1
+                twin.beginWork()
+                connection.calls.list(twin)
+                _ = connection.calls.count(twin)
                 if isClosing { connection.linkDidClose() } else { connection.endWaitingCalls() }
             }
             let answers = await rig.texts.filter { $0.contains("unknownOutcome") && $0.contains(#""callID":"1""#) }
             #expect(answers.count == (isClosing ? 0 : 2))
-            #expect(await rig.on { [$0.load.count, $0.running.count, $0.displacedCalls.count] } == [0, 0, 0])
+            #expect(await rig.on { [$0.load.count, $0.running.count, $0.calls.displaced.count] } == [0, 0, 0])
             rig.journal.record("a go")
         }
     }

@@ -80,6 +80,28 @@ private func callAll(_ actor: MangledTests.Trebuchet.MangledTests_todoList) asyn
         }
     }
 
+    @Test("a name with another number of arguments than its method names no other method")
+    func otherCounts() async throws {
+        typealias Actor = MangledTests.Trebuchet.MangledTests_todoList
+        let calls = try await calls(of: Actor.self) {
+            Actor(actorSystem: $0)
+        } _: {
+            try await callAll($0)
+        }
+        for (mangled, name) in calls {
+            for other in 0...5 where other != count(name) {
+                let found = ActorTypes.entry(of: Actor.self).methodName(mangled: mangled, arguments: other)
+                #expect(found == nil, "\(mangled) with \(other)")
+            }
+        }
+        // A method that the actor does not have.
+        let start = try #require(calls.first { $0.name == "add()" }?.mangled.dropLast("yyYaKFTE".count))
+        for types in ["2zzyS2i_tYaKFTE", "2zzySiYaKFTE", "Si_SitYaKFTE"] {
+            #expect(
+                ActorTypes.entry(of: Actor.self).methodName(mangled: start + types, arguments: 0) == nil, "\(types)")
+        }
+    }
+
     @Test("methods of a generic actor are found")
     func generic() async throws {
         let calls = try await calls(of: Box<Int>.self) {

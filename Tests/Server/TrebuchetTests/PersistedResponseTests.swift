@@ -19,7 +19,8 @@ import Testing
         let account = quotas.account(
             for: QuotaScopes(connection: nil, principal: principal, host: nil), own: .connection(connection))
         return IdempotencyRecord(
-            IdempotencyNamespace.key("c\(connection)", number, of: "a"), digest: 1, principal: principal, in: account)
+            IdempotencyNamespace.key("c\(connection)", number, of: "a"), digest: 1, principal: principal,
+            in: PersistedResponseQuota(account, of: principal))
     }
 
     /// True if the whole response is persisted; otherwise only its existence is.

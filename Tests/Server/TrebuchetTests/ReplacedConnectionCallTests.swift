@@ -17,7 +17,7 @@ import TrebuchetTesting
     }
 
     private func bufferedBytes(_ rig: ServerConnectionTests.Rig) async -> Int {
-        await rig.on { $0.memory?.bufferedBytes ?? -1 }
+        await rig.on { $0.calls.memory?.bufferedBytes ?? -1 }
     }
 
     @Test("timed-out calls count until their methods return", arguments: ["a cancellation", "a time that is over"])

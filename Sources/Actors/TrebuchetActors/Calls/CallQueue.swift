@@ -85,15 +85,10 @@ package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
 
     package var isEmpty: Bool { calls.isEmpty }
 
-    /// Returns whether calls of an actor may be queued here.
-    @inline(__always)
-    package func accepts(_ record: ActorRecord) -> Bool {
-        let separate = record.actorInstance.separateTaskCalls.load(ordering: .relaxed)
-        guard separate == 0 else {
-            record.actorInstance.separateTaskCalls.store(separate - 1, ordering: .relaxed)
-            return false
-        }
-        return record.home === states && record.persisted == nil
+    /// Counts a call that runs in a separate task although its actor belongs to the queue's reactor.
+    package func didStartSeparately(_ record: ActorRecord) {
+        let rest = record.actorInstance.separateTaskCalls.load(ordering: .relaxed)
+        if rest > 0 { record.actorInstance.separateTaskCalls.store(rest - 1, ordering: .relaxed) }
     }
 
     /// Returns whether a call with this `callID` may be queued. There are no false negatives.

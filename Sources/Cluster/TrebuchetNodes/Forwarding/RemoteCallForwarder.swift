@@ -77,7 +77,7 @@ final class RemoteCallForwarder: ConnectionForwarder {
         let order = callCount | (connection.isCounted ? 0 : 1 << 63)
         let relayed = ForwardedCall(
             message, callID: callID, order: order, isRepeatable: isRepeatable, stream: stream, of: self)
-        call.forwarded = relayed
+        call.forward(relayed)
         let traffic = traffic(of: relayed.slot)
         // Paused resumptions precede it and pause no longer.
         if streams.hasPaused(in: traffic.slot) { endPauses(in: traffic.slot) }

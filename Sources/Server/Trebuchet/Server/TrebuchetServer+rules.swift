@@ -7,7 +7,8 @@ extension TrebuchetServer {
     ///
     /// When it returns, every reactor evaluates the new closure before each call and each new stream, and authorization caches
     /// of the earlier one are invalid. Streams that the new closure rejects end with an error, in batches of connections right
-    /// after that. In-flight calls continue. The rules file of collections and rooms is another thing: see
+    /// after that. Calls that have started continue; calls that wait for the activation of their actor are decided again. The rules
+    /// file of collections and rooms is another thing: see
     /// `replaceRules` of the services.
     ///
     /// In a cluster each server has a separate closure: replace it at each. The closure of the client's server decides when a shared
@@ -29,8 +30,8 @@ extension TrebuchetServer {
     /// Invalidates earlier decisions of `AccessPolicy.authorize`. Call it when the closure's decisions change.
     ///
     /// Authorization caches (`AccessPolicy.cachesGrants`) are invalid at once. Streams that the closure now rejects end with an
-    /// error, in batches of connections right after that. In-flight calls continue. Callable from any thread; in a cluster, at
-    /// each server.
+    /// error, in batches of connections right after that. Calls that have started continue; calls that wait for the activation of
+    /// their actor are decided again. Callable from any thread; in a cluster, at each server.
     public func invalidateAuthorizationCache() {
         context.rules.add(1, ordering: .releasing)
         for shard in shards { shard.reactor.execute { shard.endRefusedStreams() } }

@@ -26,8 +26,11 @@ final class InterceptedCall: @unchecked Sendable {
     var metadata: CallMetadata?
     /// Set when the call was refused after it was withdrawn: its response is then sent without an in-flight call.
     private(set) var isRefused = false
-    /// Set while the interceptors count as work of the call.
+    /// Set while the call is in the phase `intercepted`, or has ended in it.
     var isAtWork = true
+
+    /// True if the call was executed or refused.
+    var hasOutcome: Bool { if case .after = phase { true } else { false } }
 
     init(_ call: InFlightCall) { self.call = call }
 

@@ -62,7 +62,7 @@ final class DeferredResponses: Resumable {
 
     /// Drops all responses, because the connection is closed.
     func drop() {
-        for entry in entries { if let bytes = entry.bytes { connection.memory?.release(bytes.count) } }
+        for entry in entries { if let bytes = entry.bytes { connection.calls.memory?.release(bytes.count) } }
         entries = []
         finish()
     }
@@ -134,7 +134,7 @@ final class DeferredResponses: Resumable {
     private func sendFirst() {
         guard let bytes = entries.removeFirst().bytes else { return }
         count -= 1
-        connection.memory?.release(bytes.count)
+        connection.calls.memory?.release(bytes.count)
         connection.link.send { $0.append(bytes) }
     }
 

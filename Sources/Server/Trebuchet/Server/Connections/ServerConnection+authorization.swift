@@ -43,14 +43,14 @@ extension ServerConnection {
     }
 
     /// Returns the reason why a call that has waited may not start; nil when it may. It starts as the principal that it arrived with:
-    /// never as another one, and not after that principal has left the connection, since its session may have ended. If the roles of
-    /// the principal have changed, the new ones apply.
+    /// never as another one, and not after that principal has left the connection, since its session may have ended. If the rules or
+    /// the roles of the principal have changed, the new ones apply.
     func refusalAfterWait(of target: String, _ actorID: String, _ call: InFlightCall) -> TrebuchetError? {
         if isServer { return nil }
         if let refusal = refusalOfReplacedPrincipal(call) ?? revocation(of: actorID) { return refusal }
-        guard let known = call.caller, !known.isCurrent, known.principal != nil, let caller else { return nil }
-        call.caller = caller
-        return refusalByRules(target, actorID)
+        if let known = call.caller, !known.isCurrent, known.principal != nil, let caller { call.caller = caller }
+        guard shard.rules != nil, call.permission != basis else { return nil }
+        return refusalByRules(target, actorID, of: call.caller)
     }
 
     /// Returns the error of a call whose principal is no longer that of the connection.
@@ -81,18 +81,23 @@ extension ServerConnection {
     }
 
     private func refusalByRules(_ target: String, _ actorID: String) -> TrebuchetError? {
+        refusalByRules(target, actorID, of: caller)
+    }
+
+    /// - Parameter caller: The caller of the call, which may have arrived before a sign-in.
+    private func refusalByRules(_ target: String, _ actorID: String, of caller: Caller?) -> TrebuchetError? {
         guard let rules = shard.rules else { return nil }
         let (actorID, target) = shard.helpers.subject(of: target, actorID)
-        guard !isGranted(target, actorID, rules) else { return nil }
-        let code: TrebuchetError.Code = callerConnection?.principal == nil ? .unauthenticated : .unauthorized
+        guard !isGranted(target, actorID, caller, rules) else { return nil }
+        let code: TrebuchetError.Code = caller?.principal == nil ? .unauthenticated : .unauthorized
         let subject = "'\(target.prefix(bytes: 128))' of actor '\(actorID.prefix(bytes: 128))'"
         shard.context.refusedSubjects.recordDenial(subject, code, to: caller)
         return TrebuchetError(code, "\(subject) is not allowed")
     }
 
-    private func isGranted(_ target: String, _ actorID: String, _ rules: AccessRules) -> Bool {
-        // Calls that wait for actors return when the actors move between servers.
-        guard rules.cachesGrants || shard.context.router != nil else { return rules.mayCall(caller, actorID, target) }
+    private func isGranted(_ target: String, _ actorID: String, _ caller: Caller?, _ rules: AccessRules) -> Bool {
+        // The decisions of the cache are those for the present principal.
+        guard caller?.isCurrent != false else { return rules.mayCall(caller, actorID, target) }
         // Read before the decision: if the rules change meanwhile, the decision belongs to the earlier rules.
         let basis = basis
         let grants = grants ?? AuthorizationCache()

@@ -2,11 +2,13 @@ internal import Bytes
 internal import Networking
 internal import Platform
 internal import Synchronization
+internal import Transports
 package import TrebuchetActors
 internal import TrebuchetWire
 
-/// Executes calls. Each scanned call takes the same steps: find the actor and the target, check authorization and rates, check the
-/// number of arguments, activate the actor if necessary, and call the method. User code never runs for an unauthorized caller.
+/// Executes calls. Each scanned call takes the same steps: find the actor and the target, run interceptors, check authorization and
+/// rates, check the number of arguments, activate the actor if necessary, and call the method. Code of actors never runs for an
+/// unauthorized caller.
 extension ServerConnection {
     func invoke(_ message: borrowing Message) {
         let name = message.envelope.pointee.actorID
@@ -19,14 +21,7 @@ extension ServerConnection {
             if isHere { return }
         }
         guard hasName(message) else { return }
-        switch location(of: message) {
-        case .ready(let record): invoke(record, message)
-        case .inactive(let type): invoke(type, nil, message)
-        case .elsewhere(let type): forward(type, message)
-        case .unknown:
-            guard mayPass(message.target, message) else { return }
-            fail(message, notExposed(message))
-        }
+        route(message, to: location(of: message))
     }
 
     /// Returns whether an actor may have the name; false after the message was refused. A longer name is not stored anywhere.
@@ -53,68 +48,147 @@ extension ServerConnection {
         if !target.isEscaped, let method = record.type.method(message.bytes(target)) {
             return method._withUnsafeGuaranteedRef { call($0, of: record, message) }
         }
-        invoke(record.type, record, message)
-    }
-
-    /// - Parameter record: nil while the actor is not activated.
-    private func invoke(_ type: ActorType, _ record: ActorRecord?, _ message: borrowing Message) {
-        let target = type.target(message.target)
-        if case .method(let method) = target {
-            return method._withUnsafeGuaranteedRef { callCarefully($0, of: record, message) }
-        }
-        if case .stream(let stream) = target, isIntercepted(message, stream, nil, of: type) { return }
-        guard mayPass(target.name, of: record, message) else { return }
-        switch target {
-        case .method: break
-        case .stream(let stream): startStream(stream, of: record, message)
-        case .unknown(let name): failUnknownMethod(name, of: type, message)
-        }
+        route(message, to: .ready(record))
     }
 
     /// The hot path, which most calls take: methods that run in place and need no authorization. It performs no further checks.
     @inline(__always)
     private func call(_ method: ActorMethod, of record: ActorRecord, _ message: borrowing Message) {
         guard !isGuarded, !method.isChecked.load(ordering: .relaxed), hasCounts(method, message),
-            message.envelope.pointee.metadata.isAbsent, runsInPlace(method, record)
+            message.envelope.pointee.metadata.isAbsent
         else {
-            return callCarefully(method, of: record, message)
+            return route(message, to: .ready(record), method)
         }
-        callInPlace(record, method, message)
+        switch CallRouter.inPlacePath(of: inPlaceTraits(method, record)) {
+        case .inPlace?: callInPlace(record, method, message)
+        case .observed?: callObserved(record, method, message)
+        default: route(message, to: .ready(record), method)
+        }
     }
 
-    @inline(__always)
-    private func runsInPlace(_ method: ActorMethod, _ record: ActorRecord) -> Bool {
-        record.persisted == nil && mayRunInPlace(method, record)
+    /// Routes a call whose method is not looked up yet.
+    private func route(_ message: borrowing Message, to location: ActorLocation) {
+        switch location.type?.target(message.target) {
+        case .method(let method)?: method._withUnsafeGuaranteedRef { route(message, to: location, $0) }
+        case .stream(let stream)? where location.isOnThisServer:
+            if let type = location.type, isIntercepted(message, stream, nil, of: type) { return }
+            guard mayPass(stream, of: location.record, message) else { return }
+            startStream(stream, of: location.record, message)
+        default: route(message, to: location, nil)
+        }
     }
 
-    @inline(__always)
-    private func mayRunInPlace(_ method: ActorMethod, _ record: ActorRecord) -> Bool {
-        method.runsInPlace && record.home === shard.states && !record.actorInstance.isStarting
-    }
-
-    /// - Parameter record: nil while the actor is not activated.
+    /// Checks a call, and executes it on the path that the router selects.
+    ///
+    /// - Parameter method: nil if the actor or the method is unknown.
     @inline(never)
-    private func callCarefully(_ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message) {
-        if isGuarded(method.name) {
-            if isQueuedBehindOthers(message) || isIntercepted(message, method, of: record) { return }
-            guard mayPass(method.name, of: record, message) else { return }
-        }
-        guard hasCounts(method, message) else { return failCounts(method, message) }
-        if method.isIdempotent, !message.envelope.pointee.session.isAbsent {
-            return callOnce(method, of: record, message)
-        }
-        // The other paths have no room for metadata and interceptors.
-        if message.hasMetadata || isContinuingIntercepted { return call(method, of: record, message) }
-        if let record, mayRunInPlace(method, record) {
-            guard let persisted = record.persisted else {
-                shard.continued = nil
-                return callInPlace(record, method, message)
+    private func route(_ message: borrowing Message, to location: ActorLocation, _ method: ActorMethod?) {
+        let record = location.record
+        // A call that is forwarded has its checks there.
+        if location.isOnThisServer {
+            let target = method?.name ?? message.target
+            if isGuarded(target) {
+                if let method, let type = location.type {
+                    if isQueuedBehindOthers(message) || isIntercepted(message, target, method, of: type) { return }
+                }
+                guard mayPass(target, of: record, message) else { return }
             }
-            if callInPlace(record, persisted, method, message) { return }
         }
-        if let record, isQueued(method, record, message) { return }
-        if let record, cross(method, of: record, message) { return }
-        call(method, of: record, message)
+        let traits = traits(of: method, at: location, message)
+        let path = CallRouter.path(of: traits) { mayBeDuplicate(message, in: traits.place) }
+        switch path {
+        case .forwarded:
+            if case .elsewhere(let type) = location { return forward(type, message) }
+        case .rejected(let rejection): return reject(message, rejection, method, location.type)
+        case .inPlace, .observed, .persisted, .queued, .crossReactor, .task, .idempotent: break
+        }
+        guard let method else { return }
+        if path == .idempotent { return idempotentCalls.callOnce(method, of: record, message) }
+        if let record, call(method, of: record, message, on: path) { return }
+        startCall(method, of: record, message, isInTransit: CallRouter.runsInPlaceElsewhere(traits))
+    }
+
+    /// Executes a call on a path that needs no task. Returns false if it needs one; nothing has been done then.
+    private func call(
+        _ method: ActorMethod, of record: ActorRecord, _ message: borrowing Message, on path: CallPath
+    ) -> Bool {
+        switch path {
+        case .inPlace:
+            shard.continued = nil
+            callInPlace(record, method, message)
+            return true
+        case .observed:
+            shard.continued = nil
+            callObserved(record, method, message)
+            return true
+        case .persisted: return record.persisted.map { callPersisted(record, $0, method, message) } ?? false
+        case .queued: return enqueue(method, record, message)
+        case .crossReactor: return cross(method, of: record, message)
+        case .task:
+            if record.home === shard.states { shard.calls.didStartSeparately(record) }
+            return false
+        case .idempotent, .forwarded, .rejected: return false
+        }
+    }
+
+    /// Returns the traits that decide whether a call runs in place.
+    @inline(__always)
+    private func inPlaceTraits(_ method: ActorMethod, _ record: ActorRecord) -> CallTraits {
+        var traits = CallTraits()
+        traits.isSynchronous = method.runsInPlace
+        traits.place = place(of: record)
+        traits.isPersisted = record.persisted != nil
+        traits.hasStartingCalls = record.actorInstance.isStarting
+        traits.isObserved = Unmanaged.passUnretained(shard.events)._withUnsafeGuaranteedRef {
+            $0.isEnabled(for: .callsVersionsOrSpans)
+        }
+        return traits
+    }
+
+    /// - Parameter method: nil if the actor or the method is unknown.
+    private func traits(
+        of method: ActorMethod?, at location: ActorLocation, _ message: borrowing Message
+    ) -> CallTraits {
+        var traits = CallTraits()
+        if let method, let record = location.record {
+            traits = inPlaceTraits(method, record)
+            traits.needsSeparateTask = record.actorInstance.separateTaskCalls.load(ordering: .relaxed) > 0
+        }
+        switch location {
+        case .ready(let record): traits.place = place(of: record)
+        case .inactive: traits.place = .inactive
+        case .elsewhere: traits.place = .otherServer
+        case .unknown: traits.place = .unknown
+        }
+        traits.hasMethod = method != nil
+        if let method {
+            traits.isIdempotent = method.isIdempotent
+            traits.hasArgumentCount = message.envelope.pointee.arguments.count == method.arguments
+            traits.hasGenericCount = message.envelope.pointee.genericSubstitutions.count == method.generics
+        }
+        traits.hasSession = !message.envelope.pointee.session.isAbsent
+        traits.hasMetadata = message.hasMetadata
+        traits.isIntercepted = isContinuingIntercepted
+        traits.isOpen = isOpen
+        traits.isOfOtherServer = upstream != nil
+        traits.isCounted = isCounted
+        traits.hostsActors = clientActorHost != nil
+        return traits
+    }
+
+    @inline(__always)
+    private func place(of record: ActorRecord) -> CallTraits.Place {
+        guard let home = record.home else { return .noReactor }
+        return home === shard.states ? .thisReactor : .otherReactor
+    }
+
+    /// Returns true if another call of the connection may have the callID of the message. Calls are compared exactly where they are
+    /// registered, queued calls included.
+    private func mayBeDuplicate(_ message: borrowing Message, in place: CallTraits.Place) -> Bool {
+        let mayBeQueued = place == .thisReactor && calls.queued > 0
+        guard mayBeQueued || !calls.listed.isEmpty else { return false }
+        let callID = Array(message.callID)
+        return calls[callID] != nil || mayBeQueued && shard.calls.mayHave(callID, of: self)
     }
 
     /// Checks authorization and rates; returns false after a refusal.
@@ -169,16 +243,6 @@ extension ServerConnection {
     private func callInPlace(_ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message) {
         let callID = message.callID
         record.actorInstance.didRunInPlace()
-        if Unmanaged.passUnretained(shard.events)._withUnsafeGuaranteedRef({ $0.isEnabled(for: .callsVersionsOrSpans) })
-        {
-            let startsTrace = beginsTrace(message)
-            // If only trace handlers are registered, most calls create no object.
-            if startsTrace || shard.events.isEnabled(for: .callsOrVersions)
-                || !message.envelope.pointee.traceparent.isAbsent
-            {
-                return callObserved(record, method, message, startsTrace: startsTrace)
-            }
-        }
         do {
             try asCaller(clientActorHost) { try shard.callInPlace(record, method, message) }
         } catch {
@@ -192,9 +256,14 @@ extension ServerConnection {
 
     /// Calls in place while event handlers are registered.
     @inline(never)
-    private func callObserved(
-        _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, startsTrace: Bool
-    ) {
+    private func callObserved(_ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message) {
+        let startsTrace = beginsTrace(message)
+        // If only trace handlers are registered, most calls create no object.
+        guard
+            startsTrace || shard.events.isEnabled(for: .callsOrVersions)
+                || !message.envelope.pointee.traceparent.isAbsent
+        else { return callInPlace(record, method, message) }
+        record.actorInstance.didRunInPlace()
         let callID = message.callID
         let observed = makeObservedCall(
             method.name, isRedacted: method.isRedacted, record.type, message, startsTrace: startsTrace)
@@ -219,7 +288,7 @@ extension ServerConnection {
     /// nothing but its place among the responses.
     ///
     /// - Returns: false when the actor has been deactivated; nothing has been done then.
-    private func callInPlace(
+    private func callPersisted(
         _ record: ActorRecord, _ persisted: PersistedStates, _ method: ActorMethod, _ message: borrowing Message
     ) -> Bool {
         let instance = record.actorInstance
@@ -230,8 +299,7 @@ extension ServerConnection {
             fail(message, refusal)
             return true
         }
-        load.count += 1
-        load.bytes += weight
+        calls.count(bytes: weight)
         shard.counts.count(.callsBegun)
         let observed = observedCallIfNeeded(method, record.type, message)
         let began = shard.beginsNow()
@@ -259,8 +327,7 @@ extension ServerConnection {
     /// later calls.
     private func countResult(_ bytes: Int) -> Int {
         guard bytes > CallLoad.overhead else { return 0 }
-        load.bytes += bytes
-        _ = memory?.adjustUsage(by: bytes)
+        calls.countResult(bytes: bytes)
         return bytes
     }
 
@@ -268,13 +335,11 @@ extension ServerConnection {
 
     /// Calls a method that may take time: its actor must be activated or is on another reactor, the method suspends, or its changes
     /// must be written.
-    private func call(_ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message) {
-        let isInTransit =
-            if let record, let home = record.home {
-                method.runsInPlace && home !== shard.states && record.persisted == nil
-            } else {
-                false
-            }
+    ///
+    /// - Parameter isInTransit: True if the call runs in place on another reactor.
+    private func startCall(
+        _ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message, isInTransit: Bool
+    ) {
         guard let call = registerCall(message, isInTransit: isInTransit, isPermitted: true) else { return }
         recordCallStart(method, of: record?.type, message, in: call)
         let connection = self
@@ -299,42 +364,52 @@ extension ServerConnection {
     ) {
         // A strong reference: a call whose response is recorded outlives the link of its connection.
         let waiter = shard.awaitActor(ActorName(name), for: scopes, byteCount: owned.byteCount) { outcome in
-            call.waiter = nil
-            guard !call.isAnswered else { return }
+            guard call.endActivationWait() else { return }
             switch outcome {
             case .failure(let error):
-                if ActorMoved.isIt(error), self.running[call.callID] === call {
+                if ActorMoved.isIt(error), self.calls[call.callID] === call {
                     self.withdraw(call)
                     return self.continuing(call) { owned.withMessage { self.handleReturned($0) } }
                 }
-                completion(.failure(owned.withMessage { self.refusal(error, of: $0) }))
+                self.refuseToStart(call, owned, error, completion)
             case .success(let record):
                 guard let method = method.resolved(in: record.type) else {
-                    return completion(.failure(TrebuchetError(.methodNotFound, "the actor has been replaced")))
+                    let error = TrebuchetError(.methodNotFound, "the actor has been replaced")
+                    return self.refuseToStart(call, owned, error, completion)
                 }
                 if let refusal = self.refusalAfterWait(of: method.name, record.name, call) {
-                    return completion(.failure(owned.withMessage { self.refusal(refusal, of: $0) }))
+                    return self.refuseToStart(call, owned, refusal, completion)
                 }
                 if record.isClustered { call.activatedActor = ActorName(record.name) }
                 owned.withMessage { self.run(method, of: record, $0, call, completion) }
             }
         }
-        if !call.isAnswered { call.waiter = waiter }
+        call.awaitActivation(waiter)
+    }
+
+    /// Ends a call that has waited and does not start. The record of an execution is withdrawn, so that a repeat may start.
+    private func refuseToStart(
+        _ call: InFlightCall, _ owned: OwnedMessage, _ error: any Error, _ completion: CallCompletion
+    ) {
+        let refusal = owned.withMessage { self.refusal(error, of: $0) }
+        // A call whose actor has moved waits for its next owner.
+        guard call.execution != nil, !ActorMoved.isIt(refusal) else { return completion(.failure(refusal)) }
+        shard.withdrawExecution(call, refusal)
     }
 
     private func run(
         _ method: ActorMethod, of record: ActorRecord, _ message: borrowing Message, _ call: InFlightCall,
         _ completion: @escaping CallCompletion
     ) {
-        if let recorded = call.idempotencyRecord, record.persisted?.earlier.contains(recorded) == true {
+        if let recorded = call.execution?.record, record.persisted?.earlier.contains(recorded) == true {
             return completion(.failure(PriorExecution()))
         }
         call.home = record.home
         guard let home = record.home, home !== shard.states else {
-            call.isAtWork = true
+            call.beginWork()
             return Self.withCaller(call.caller, clientActorHost) {
                 if !shard.run(method, of: record, message, call, completion) {
-                    call.isAtWork = false
+                    _ = call.endWork()
                     wait(for: record.name, method, OwnedMessage(message), call, completion)
                 }
             }
@@ -348,7 +423,7 @@ extension ServerConnection {
         let hosting = clientActorHost
         let crossing = crossing(to: there.reactor)
         if call.isInTransit { call.crossing = crossing }
-        call.isAtWork = true
+        call.beginWork()
         crossing.enqueue(bytes: bytes.count) {
             // The call may have been queued for long. A method that suspends checks for cancellation itself.
             if method.runsInPlace, call.isCancelled { return completion(.failure(CancellationError())) }
@@ -377,21 +452,32 @@ extension ServerConnection {
 
     // MARK: Refusals
 
-    private func failUnknownMethod(_ name: String, of type: ActorType, _ message: borrowing Message) {
+    private func reject(
+        _ message: borrowing Message, _ rejection: CallRejection, _ method: ActorMethod?, _ type: ActorType?
+    ) {
+        switch rejection {
+        case .actorNotFound: fail(message, notExposed(message))
+        case .methodNotFound: if let type { failUnknownMethod(of: type, message) }
+        case .argumentCount, .genericCount: if let method { fail(message, wrongCounts(method, message)) }
+        }
+    }
+
+    private func failUnknownMethod(of type: ActorType, _ message: borrowing Message) {
         var text =
-            "actor '\(message.actorName.prefix(bytes: ActorName.longest))' has no method '\(name.prefix(bytes: 128))'"
+            "actor '\(message.actorName.prefix(bytes: ActorName.longest))' has no method "
+            + "'\(message.target.prefix(bytes: 128))'"
         if !type.names.isEmpty { text += "; it has " + type.names.joined(separator: ", ") }
         fail(message, TrebuchetError(.methodNotFound, text))
     }
 
-    func failCounts(_ method: ActorMethod, _ message: borrowing Message) {
+    func wrongCounts(_ method: ActorMethod, _ message: borrowing Message) -> TrebuchetError {
         let envelope = message.envelope
         let text =
             envelope.pointee.arguments.count != method.arguments
             ? "\(method.name) takes \(method.arguments.counted("argument")), got \(envelope.pointee.arguments.count)"
             : "\(method.name) takes \(method.generics.counted("generic substitution")), got "
                 + "\(envelope.pointee.genericSubstitutions.count)"
-        fail(message, TrebuchetError(.invalidArguments, text))
+        return TrebuchetError(.invalidArguments, text)
     }
 }
 
@@ -400,9 +486,7 @@ extension ServerConnection: CallResponder {
         _ callID: UnsafeRawBufferPointer, _ outcome: Result<UnsafeRawBufferPointer, any Error>,
         of call: ResponseAwaitingCommit
     ) {
-        load.count -= 1
-        load.bytes -= call.weight
-        memory?.release(call.weight)
+        calls.release(bytes: call.weight)
         shard.counts.count(.callsEnded)
         shard.counts.count(row: call.row, duration: MonotonicClock.now &- call.began)
         if let observed = call.observedCall {
@@ -423,5 +507,95 @@ extension ActorMethod {
         guard case .method(let found) = type.target(name) else { return nil }
         let method = found.takeUnretainedValue()
         return method.arguments == arguments && method.generics == generics ? method : nil
+    }
+}
+
+/// Calls of methods that may suspend, until they do.
+extension ServerConnection: CallQueueOwner {
+    /// Queues a call behind earlier calls that may suspend. Until it runs, it occupies only an element of the call queue.
+    ///
+    /// - Returns: false when the actor has been deactivated; nothing has been done then.
+    func enqueue(_ method: ActorMethod, _ record: ActorRecord, _ message: borrowing Message) -> Bool {
+        guard record.actorInstance.enter() else { return false }
+        let callID = Array(message.callID)
+        let bytes = message.bytes.count + CallLoad.overhead
+        if let refusal = refusal(ofBytes: bytes) {
+            record.actorInstance.removeUser()
+            fail(message, refusal)
+            return true
+        }
+        calls.count(bytes: bytes)
+        shard.counts.count(.callsBegun)
+        let limit = timeLimit(of: message)
+        let caller = caller
+        Self.withCaller(caller, nil) {
+            do {
+                let operation = try shard.states.operation(record, method, message)
+                shard.calls.enqueue(
+                    QueuedCall(
+                        operation, of: record, method, callID: callID, bytes: bytes, within: limit,
+                        by: MonotonicClock.now &+ limit.nanoseconds, from: caller, for: self))
+                calls.didQueue()
+            } catch {
+                record.actorInstance.removeUser()
+                releaseBytes(bytes)
+                fail(message, shard.hidesErrors(of: method, record.type) ? RedactedError.hiding(error) : error)
+            }
+        }
+        return true
+    }
+
+    private func releaseBytes(_ bytes: Int) {
+        calls.release(bytes: bytes)
+        shard.counts.count(.callsEnded)
+    }
+
+    package func didRun(_ call: borrowing QueuedCall, _ outcome: CallOutcome) {
+        calls.didDequeue()
+        respond(to: call, outcome)
+    }
+
+    package func didWaitForCommit(_ call: borrowing QueuedCall) { calls.didDequeue() }
+
+    package func respond(to call: borrowing QueuedCall, _ outcome: CallOutcome) {
+        call.record.actorInstance.removeUser()
+        releaseBytes(call.bytes)
+        shard.didCall(call.method.row)
+        guard isOpen else { return }
+        do {
+            let result = try outcome.get()
+            shard.reply.pointee.reset(keepingAtMost: ServerShard.retainedReplyCapacity)
+            try result.write(with: shard.coder, into: &shard.reply.pointee)
+            let bytes = shard.reply.pointee.bytes
+            call.callID.withUnsafeBytes { succeed($0, result.isVoid ? nil : bytes) }
+        } catch {
+            fail(
+                call.callID, shard.hidesErrors(of: call.method, call.record.type) ? RedactedError.hiding(error) : error)
+        }
+    }
+
+    /// Records the queued calls of this connection in `running`.
+    func recordQueuedCalls() { if calls.queued > 0 { shard.calls.flush() } }
+
+    package func detach(_ queued: borrowing QueuedCall) -> (call: any CancellableCall, completion: CallCompletion) {
+        calls.didDequeue()
+        let instance = queued.record.actorInstance
+        let call = InFlightCall(queued, at: shard.states)
+        if isOpen {
+            time(call, within: queued.limit)
+            // Another call may have taken its callID since it started: it counts, but cannot be found.
+            calls.list(call)
+        } else {
+            abandon(call)
+        }
+        let hidesErrors = shard.hidesErrors(of: queued.method, queued.record.type)
+        let home = shard.states
+        return (
+            call,
+            { outcome in
+                instance.removeUser()
+                self.finish(call, hidesErrors ? outcome.mapError { RedactedError.hiding($0) } : outcome, from: home)
+            }
+        )
     }
 }

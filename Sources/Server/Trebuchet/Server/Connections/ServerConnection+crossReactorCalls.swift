@@ -6,15 +6,9 @@ internal import TrebuchetWire
 
 /// Synchronous calls to actors of other reactors. The calls of a turn are sent together in a `CrossReactorCallBatch`.
 extension ServerConnection {
-    /// Sends a call to another reactor in a batch. Returns false for a call that needs a task or a separate message.
+    /// Sends a call to another reactor in a batch. Returns false after shutdown; nothing has been done then.
     func cross(_ method: ActorMethod, of record: ActorRecord, _ message: borrowing Message) -> Bool {
-        guard method.runsInPlace, record.persisted == nil, let home = record.home, home !== shard.states else {
-            return false
-        }
-        // An event handler or a trace needs an object for each call.
-        guard isOpen, upstream == nil, !shard.events.isEnabled(for: .callsVersionsOrSpans),
-            running.isEmpty || running[Array(message.callID)] == nil, let there = shard.sibling(on: home)
-        else { return false }
+        guard let home = record.home, let there = shard.sibling(on: home) else { return false }
         let crossing = crossing(to: there.reactor)
         let size = message.bytes.count
         let caller = caller
@@ -40,12 +34,7 @@ extension ServerConnection {
             ?? timeLimit(of: message).nanoseconds
         batch.addCall(record, method, message, limit: limit)
         watch(crossing, until: batch.beganByReactor &+ limit)
-        load.inTransit += 1
-        load.bytesInTransit += size
-        if load.isFull, !load.isPaused {
-            load.isPaused = true
-            link.pauseReading()
-        }
+        if calls.countInTransit(bytes: size) { link.pauseReading() }
         shard.counts.count(.callsBegun)
         return true
     }
@@ -99,20 +88,16 @@ extension ServerConnection {
         didReturn(1, of: batch, crossing)
     }
 
-    private func didReturn(_ calls: Int, of batch: CrossReactorCallBatch, _ crossing: CrossReactorCallQueue) {
-        batch.didReturn(calls)
-        if load.isPaused, load.isHalfEmpty {
-            load.isPaused = false
-            link.resumeReading()
-        }
+    private func didReturn(_ count: Int, of batch: CrossReactorCallBatch, _ crossing: CrossReactorCallQueue) {
+        batch.didReturn(count)
+        if calls.mayResumeReading() { link.resumeReading() }
         guard batch.unanswered == 0 else { return }
         crossing.inFlight.removeAll { $0 === batch }
         shard.releaseBatch(batch)
     }
 
     private func didArrive(bytes: Int) {
-        load.inTransit -= 1
-        load.bytesInTransit -= bytes
+        calls.releaseInTransit(bytes: bytes)
     }
 
     /// Converts a call that cannot be answered yet into a separate call.
@@ -147,7 +132,7 @@ extension ServerConnection {
     /// Records a call separately; nil when another call has its callID by now, or the connection is closed.
     private func registerCall(_ call: CrossReactorCallBatch.Call, of batch: CrossReactorCallBatch) -> InFlightCall? {
         let callID = Array(batch.callID(call))
-        guard isOpen, running[callID] == nil else {
+        guard isOpen, calls[callID] == nil else {
             shard.counts.count(.callsEnded)
             didArrive(bytes: Int(call.count))
             if isOpen {
@@ -158,11 +143,11 @@ extension ServerConnection {
         let now = shard.reactor.now
         let deadline = max(batch.deadline(call), now)
         let inFlight = InFlightCall(
-            callID: callID, after: .nanoseconds(Int64(deadline &- now)), on: shard.reactor, byteCount: Int(call.count))
-        inFlight.isInTransit = true
+            callID: callID, after: .nanoseconds(Int64(deadline &- now)), on: shard.reactor, byteCount: Int(call.count),
+            isInTransit: true)
         inFlight.caller = batch.caller
         inFlight.row = batch.targets[call.target].method.row
-        running[callID] = inFlight
+        calls.list(inFlight)
         return inFlight
     }
 

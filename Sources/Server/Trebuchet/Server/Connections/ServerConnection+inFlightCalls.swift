@@ -24,7 +24,7 @@ extension ServerConnection {
         let earlier = removeContinuedCall()
         let permission = isPermitted ? grants?.consumePermission() ?? earlier?.permission : earlier?.permission
         recordQueuedCalls()
-        guard running[callID] == nil else {
+        guard calls[callID] == nil else {
             let text = "callID '\(String(decoding: callID, as: UTF8.self))' is in use by an in-flight call"
             reportRejection(of: message, TrebuchetError(.init(.malformedEnvelope), text))
             sendError(.malformedEnvelope, text)
@@ -39,24 +39,14 @@ extension ServerConnection {
         }
         let limit = timeLimit(of: message)
         let call = InFlightCall(
-            callID: callID, after: limit, on: shard.reactor, byteCount: bytes, continuing: earlier)
+            callID: callID, after: limit, on: shard.reactor, byteCount: bytes, isInTransit: isInTransit,
+            continuing: earlier)
         call.permission = permission
         call.caller = caller
-        call.isInTransit = isInTransit
         call.inherit(earlier, message)
         time(call, within: limit)
-        running[callID] = call
-        if isInTransit {
-            load.inTransit += 1
-            load.bytesInTransit += bytes
-            if load.isFull, !load.isPaused {
-                load.isPaused = true
-                link.pauseReading()
-            }
-        } else {
-            load.count += 1
-            load.bytes += bytes
-        }
+        calls.list(call)
+        if calls.count(call) { link.pauseReading() }
         shard.counts.count(.callsBegun)
         return call
     }
@@ -83,6 +73,9 @@ extension ServerConnection {
     /// Indicates whether no running call remains to be answered.
     var hasNoCalls: Bool { callsUnderWay == 0 && deferredResponses == nil }
     var callsUnderWay: Int { load.count + load.inTransit }
+    var load: CallLoad { calls.load }
+    /// The listed calls by callID.
+    var running: [[UInt8]: InFlightCall] { calls.listed }
 
     /// Returns the reason to refuse a further call; nil when its bytes have been reserved.
     func refusal(ofBytes bytes: Int) -> TrebuchetError? {
@@ -120,74 +113,59 @@ extension ServerConnection {
     /// Keeps a response that waits for streams. Its bytes count as buffered memory of the client.
     ///
     /// - Returns: false when there is no room for it or the call has ended; the response is then sent without waiting.
-    func delayResponse(_ call: InFlightCall, _ answer: ResponseBarrier) -> Bool {
-        guard running[call.callID] === call, call.answer == nil, (try? account.reserve(answer.bytes)) != nil else {
-            return false
-        }
-        call.answer = answer
-        return true
+    func delayResponse(_ call: InFlightCall, _ barrier: ResponseBarrier) -> Bool {
+        guard calls[call.callID] === call, (try? account.reserve(barrier.bytes)) != nil else { return false }
+        if call.awaitStreams(barrier) { return true }
+        account.release(barrier.bytes)
+        return false
     }
 
     /// The memory account of its calls.
     var account: MemoryAccount {
-        if let memory { return memory }
+        if let memory = calls.memory { return memory }
         let created = link.memory ?? MemoryAccount(limit: .max, server: shard.context.memory)
-        memory = created
+        calls.memory = created
         return created
+    }
+
+    /// Ends a call whose connection is closed, and which is not listed any more.
+    func abandon(_ call: InFlightCall) {
+        if let last = call.end(isAnswered: false) { release(call, after: last) }
     }
 
     /// Ends the accounting of a call without a waiting caller: releases what `registerCall` reserved. Work that still runs for the call, or
     /// is on its way to another server, keeps its memory and counts until it ends. Otherwise a client could start any number of
     /// methods without waiting.
-    func releaseCall(_ call: InFlightCall) {
-        if let forwarded = call.forwarded,
-            forwarded.whenSent({ [shard] in shard.reactor.execute { self.didWork(call) } })
-        {
-            call.forwarded = nil
-            call.isAtWork = true
-        }
-        if call.isAtWork { call.isAnsweredEarly = true }
-        if let answer = call.answer {
-            call.answer = nil
-            answer.drop()
-            memory?.release(answer.bytes)
+    ///
+    /// - Parameter last: The phase in which the call has ended.
+    private func release(_ call: InFlightCall, after last: InFlightCall.Phase) {
+        switch last {
+        case .forwarded(let request):
+            if request.whenSent({ [shard] in shard.reactor.execute { self.didWork(call) } }) { call.continueWork() }
+        case .awaitingStreams(let barrier): release(barrier)
+        default: break
         }
         shard.counts.count(.callsEnded)
-        guard !call.isInTransit else {
-            if !call.isAnsweredEarly { didArrive(call) }
-            return
-        }
-        load.count -= 1
-        load.bytes -= call.byteCount
-        if call.isAnsweredEarly { load.answered += 1 } else { memory?.release(call.byteCount) }
+        if calls.release(call) { link.resumeReading() }
+    }
+
+    /// Ends the wait of a response for streams.
+    func release(_ barrier: ResponseBarrier) {
+        barrier.drop()
+        calls.memory?.release(barrier.bytes)
     }
 
     /// Notes that the work for a call has ended.
     func didWork(_ call: InFlightCall) {
-        call.isAtWork = false
-        guard call.isAnsweredEarly else { return }
-        call.isAnsweredEarly = false
-        guard !call.isInTransit else { return didArrive(call) }
-        load.answered -= 1
-        memory?.release(call.byteCount)
-    }
-
-    /// Notes that a call has returned from another reactor.
-    private func didArrive(_ call: InFlightCall) {
-        load.inTransit -= 1
-        load.bytesInTransit -= call.byteCount
-        if load.isPaused, load.isHalfEmpty {
-            load.isPaused = false
-            link.resumeReading()
-        }
+        if call.endWork(), calls.releaseWork(of: call) { link.resumeReading() }
     }
 
     /// Reverts `registerCall`.
     package func withdraw(_ call: InFlightCall) {
-        guard call.markAnswered(), running.removeValue(forKey: call.callID) != nil else { return }
+        guard let last = call.end(), calls.remove(call) else { return }
         // Event handlers are notified again when the call starts elsewhere.
         call.observedCall?.reportEnd(to: shard.events, .unavailable)
-        releaseCall(call)
+        release(call, after: last)
     }
 
     /// Answers a call, on whatever thread it ended.
@@ -216,8 +194,8 @@ extension ServerConnection {
     }
 
     package func finish(_ call: InFlightCall, _ outcome: CallOutcome) {
-        guard let outcome = self.outcome(of: call, outcome), call.markAnswered() else { return }
-        if isListed(call) { releaseCall(call) }
+        guard let outcome = self.outcome(of: call, outcome), let last = call.end() else { return }
+        if calls.remove(call) { release(call, after: last) }
         guard isOpen else { return didEnd(call, code(of: outcome)) }
         do {
             let result = try outcome.get()
@@ -237,23 +215,94 @@ extension ServerConnection {
         }
     }
 
-    /// Removes a call from the running ones; returns false if it was not among them.
-    private func isListed(_ call: InFlightCall) -> Bool {
-        guard call.isUnlisted else { return running.removeValue(forKey: call.callID) != nil }
-        guard let index = displacedCalls.firstIndex(where: { $0 === call }) else { return false }
-        displacedCalls.remove(at: index)
-        return true
+    /// Delivers a recorded response. May be called on any reactor.
+    func deliver(_ answer: ServerIdempotencyCache.Memory.Response, to call: InFlightCall) {
+        let outcome: CallOutcome = answer.map { _CallResult(encoded: $0) }.mapError { $0 }
+        let reactor = shard.reactor
+        guard let repeated = call.repeated else {
+            return reactor.run { self.finish(call, outcome, behindStreamsOf: call.sharedExecution?.home) }
+        }
+        // The call's changes may not have reached this reactor, or not have left the actor's reactor: the response follows them.
+        let here: @Sendable () -> Void = {
+            self.shard.whenStreamsAreCurrent(for: call, of: self, repeated.actor, outcome.bytesOfResult) {
+                self.finish(call, outcome)
+            }
+        }
+        guard let home = repeated.home, home !== shard.states else { return reactor.execute(here) }
+        home.reactor.execute {
+            home.whenPublished { reactor.execute(here) }
+        }
     }
 
     /// Handles the cancellation of a call by its client.
     func cancel(_ message: borrowing Message) {
         recordQueuedCalls()
-        guard let call = running[Array(message.callID)] else {
+        guard let call = calls[Array(message.callID)] else {
             if cancelCrossing(message.callID) { return }
             _ = forwarder?.postpones(message)
             return
         }
         call.cancel()
         finish(call, .failure(TrebuchetError(.cancelled, "the call was cancelled by its caller")))
+    }
+}
+
+/// Calls and streams that still wait when a stopping server closes its connections.
+extension ServerConnection {
+    private static var notMade: TrebuchetError {
+        TrebuchetError(.unavailable, "the server is shutting down and did not execute the call; retry")
+    }
+    private static var unknown: TrebuchetError {
+        TrebuchetError(
+            .unknownOutcome, "the server is shutting down during the call, which may have taken effect")
+    }
+
+    /// Answers the calls that still wait: with `unknownOutcome`, or with `unavailable` when they have not begun. A call that its
+    /// client repeats is not answered: it gets its response from the next owner of its actor, or from the next process.
+    func endWaitingCalls() {
+        guard isOpen else { return }
+        recordQueuedCalls()
+        abandonCrossing(Self.unknown)
+        for call in calls.all { endWaiting(call) }
+        for request in Array(streams.starting.values) {
+            // A refusal may have ended the connection.
+            guard isOpen else { return }
+            request.reservation.withdraw(nil)
+            didBegin(request)
+            refuseOrMove(request.name, request.callID)
+        }
+    }
+
+    private func endWaiting(_ call: InFlightCall) {
+        // The answer of an earlier call may have ended the connection.
+        guard isOpen, !call.isAnswered else { return }
+        if case .awaitingStreams(let barrier) = call.phase { return barrier.sendResponse() }
+        if let stream = call.stream {
+            withdraw(call)
+            return refuseOrMove(stream, call.callID)
+        }
+        guard call.repeated == nil else { return }
+        let hasBegun: Bool
+        switch call.phase {
+        case .awaitingExecution: return
+        case .forwarded(let request):
+            if request.isRepeatable { return }
+            hasBegun = request.mayHaveBegun
+        case .running, .readingStore: hasBegun = true
+        case .intercepted: hasBegun = call.intercepted?.hasOutcome == true
+        default: hasBegun = false
+        }
+        if let upstream, !hasBegun {
+            endInterception(of: call)
+            withdraw(call)
+            return upstream.refuse(call.callID)
+        }
+        call.cancel()
+        finish(call, .failure(hasBegun ? Self.unknown : Self.notMade))
+    }
+
+    /// Refuses a stream that does not start here, or moves it to the client's next connection if the client has it already.
+    private func refuseOrMove(_ stream: RequestedStream, _ callID: [UInt8]) {
+        if !beginsElsewhere(stream, callID) { refuse(stream, callID, Self.notMade) }
     }
 }

@@ -34,16 +34,6 @@ extension ServerConnection {
         return true
     }
 
-    /// The same for a call of a method.
-    ///
-    /// - Parameter record: nil while the actor is not activated.
-    func isIntercepted(_ message: borrowing Message, _ method: ActorMethod, of record: ActorRecord?) -> Bool {
-        guard shard.interceptors != nil,
-            let type = record?.type ?? shard.directory.type(of: ActorName(message.actorName))
-        else { return false }
-        return isIntercepted(message, method.name, method, of: type)
-    }
-
     /// The same for a repeat of a call.
     func isInterceptedRepeat(_ message: borrowing Message) -> Bool {
         guard shard.interceptors != nil else { return false }
@@ -76,7 +66,7 @@ extension ServerConnection {
         guard let call = registerCall(message, isPermitted: false) else { return }
         let intercepted = InterceptedCall(call)
         call.intercepted = intercepted
-        call.isAtWork = true
+        _ = call.beginInterception()
         let (reactor, owned) = (shard.reactor, OwnedMessage(message))
         // Starts on the reactor before this method returns, so calls whose interceptors do not suspend keep their order.
         intercepted.run(
@@ -137,7 +127,7 @@ extension ServerConnection {
         let resumed = message.kind == .streamResume ? ownName(in: message) : nil
         guard let call = registerCall(message, resumed ?? Array(message.callID), isPermitted: false) else { return }
         call.stream = RequestedStream(actor: ActorName(request.actor), target: request.target, resumed: resumed)
-        call.isAtWork = true
+        _ = call.beginInterception()
         let (reactor, owned) = (shard.reactor, OwnedMessage(message))
         call.run(
             in: Task.immediate(executorPreference: reactor.taskExecutor) {
@@ -161,31 +151,33 @@ extension ServerConnection {
     // MARK: Outcomes
 
     /// Indicates whether the message in hand is that of a call around which interceptors run.
-    var isContinuingIntercepted: Bool { shard.continued?.call.intercepted != nil }
+    var isContinuingIntercepted: Bool { continuedCall?.intercepted != nil }
 
     /// Passes a refusal of the message in hand to its interceptors. Returns false if there are none.
-    func passesRefusal(_ error: any Error) -> Bool {
-        guard let continued = shard.continued, continued.connection === self,
-            let intercepted = continued.call.intercepted
-        else { return false }
-        return intercepted.refuse(error)
-    }
+    func passesRefusal(_ error: any Error) -> Bool { continuedCall?.intercepted?.refuse(error) == true }
+
+    /// Ends the interception of the message in hand, which another server executes.
+    func endInterception() { if let continuedCall { endInterception(of: continuedCall) } }
 
     /// Ends the interception of a call that another server executes.
-    func endInterception() {
-        guard let continued = shard.continued, continued.connection === self else { return }
-        continued.call.intercepted?.detach(
+    func endInterception(of call: InFlightCall) {
+        guard let intercepted = call.intercepted else { return }
+        stopWork(of: intercepted)
+        intercepted.detach(
             TrebuchetError(.unavailable, "the actor has moved to another server, which intercepts the call"))
+    }
+
+    private var continuedCall: InFlightCall? {
+        guard let continued = shard.continued, continued.connection === self else { return nil }
+        return continued.call
     }
 
     /// Passes the outcome of a call to its interceptors. Returns the outcome for the client; nil if it depends on them.
     func outcome(of call: InFlightCall, _ outcome: CallOutcome) -> CallOutcome? {
         guard let intercepted = call.intercepted, !call.isAnswered else { return outcome }
-        guard let final = intercepted.receive(outcome) else {
-            intercepted.isAtWork = true
-            call.isAtWork = true
-            return nil
-        }
-        return final
+        if let final = intercepted.receive(outcome) { return final }
+        intercepted.isAtWork = true
+        if case .awaitingStreams(let barrier)? = call.beginInterception() { release(barrier) }
+        return nil
     }
 }

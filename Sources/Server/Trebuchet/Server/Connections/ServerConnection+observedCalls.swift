@@ -157,7 +157,9 @@ extension ServerConnection {
 
     /// Notifies event handlers that the caller has disconnected.
     func didAbandon(_ call: InFlightCall) {
-        if !call.isAnswered { call.observedCall?.reportEnd(to: events, .cancelled, isContinuing: call.run != nil) }
+        if !call.isAnswered {
+            call.observedCall?.reportEnd(to: events, .cancelled, isContinuing: call.sharedExecution != nil)
+        }
     }
 
     /// Sends a result with the span of the call, if its caller has sent a trace; otherwise as without `observed`.
@@ -231,17 +233,6 @@ extension ServerConnection {
 
     func code(of error: any Error) -> TrebuchetError.Code {
         (error as? TrebuchetError)?.code ?? (error is CancellationError ? .cancelled : .application)
-    }
-
-    func count(_ outcome: ServerIdempotencyCache.Memory.Outcome) {
-        let metric: Metric =
-            switch outcome {
-            case .waits: .repeatsJoined
-            case .answered: .repeatsAnswered
-            case .refused, .exceeded: .repeatsRefused
-            case .forgotten: .repeatsForgotten
-            }
-        shard.counts.count(metric)
     }
 
     // MARK: Streams

@@ -10,7 +10,9 @@ extension ServerConnection {
     ///
     /// - Parameter home: nil for an actor without a reactor.
     func finish(_ call: InFlightCall, _ outcome: CallOutcome, behindStreamsOf home: SystemShard?) {
-        if let actor = call.activatedActor ?? call.run?.activatedActor, isOpen, hasUnrequestedStreams(.of(actor)) {
+        if let actor = call.activatedActor ?? call.sharedExecution?.activatedActor, isOpen,
+            hasUnrequestedStreams(.of(actor))
+        {
             return shard.whenStreamsAreCurrent(for: call, of: self, actor, outcome.bytesOfResult) {
                 self.finish(call, outcome)
             }

@@ -161,8 +161,7 @@ extension ServerConnection {
             }
         }
         let waiter = shard.awaitActor(name, for: scopes) { [weak self] outcome in
-            call.waiter = nil
-            guard let self, !call.isAnswered else { return }
+            guard call.endActivationWait(), let self else { return }
             defer { self.shard.sendReadyResponses(of: self) }
             switch outcome {
             case .failure(let error):
@@ -174,7 +173,7 @@ extension ServerConnection {
                 self.startStream(request, of: record)
             }
         }
-        if !call.isAnswered { call.waiter = waiter }
+        call.awaitActivation(waiter)
     }
 
     private func startStream(_ request: StreamRequest, of record: ActorRecord) {
@@ -207,8 +206,8 @@ extension ServerConnection {
             return refuse(request, TrebuchetError(.unavailable, "the actor was just deactivated; retry"))
         }
         let call = InFlightCall(callID: request.key, after: shard.limits.calls.timeout, on: shard.reactor, byteCount: 0)
-        running[request.key] = call
-        load.count += 1
+        calls.list(call)
+        _ = calls.count(call)
         shard.counts.count(.callsBegun)
         if !waitsForOwner(request) {
             call.timer = shard.reactor.schedule(after: shard.limits.calls.timeout) { [weak self, weak call] in

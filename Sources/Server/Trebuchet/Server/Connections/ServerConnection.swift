@@ -20,17 +20,14 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     private var wasIntroduced = false
     /// Indicates whether responses of its calls are recorded.
     var recordsResponses = false
+    private var recordedCalls: IdempotentCalls?
     private var malformedInRow: UInt16 = 0
     /// The maximum size in bytes of a message to its client.
     package let largestMessage: UInt32
     /// The number of its streams for quotas.
     var streamUsage = StreamQuotaUsage()
-    /// Running calls by callID.
-    var running: [[UInt8]: InFlightCall] = [:]
-    /// Running calls whose callID another running call has taken.
-    var displacedCalls: [InFlightCall] = []
-    /// The running calls that count: their number and the bytes of their messages.
-    var load = CallLoad()
+    /// Its in-flight calls.
+    var calls = InFlightCalls()
     /// Cross-reactor calls; one object for each reactor, from the first call on.
     var crossReactorQueues: [CrossReactorCallQueue] = []
     /// Its streams, and those that are starting.
@@ -51,14 +48,10 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// True while the message in hand was not sent by the client, or was counted before. Read and written in one step, so access
     /// needs no check.
     @exclusivity(unchecked) package internal(set) var isCounted = false
-    /// The number of its calls in the call queue.
-    var queued = 0
     /// The rate limits, at a server with rates, from the first call on.
     var buckets: ConnectionBuckets?
     /// The authorization cache, where the server has one, from the first call on.
     var grants: AuthorizationCache?
-    /// The memory account of running calls, from the first call on.
-    var memory: MemoryAccount?
     /// Its reservation in the number of its principal's connections.
     private let reservation: QuotaReservation?
     /// The row of the principal that it began with. Keeps the budget of its memory account alive.
@@ -133,6 +126,53 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         return caller
     }
 
+    /// Its calls of `@Idempotent` methods.
+    var idempotentCalls: IdempotentCalls {
+        if let recordedCalls { return recordedCalls }
+        let created = IdempotentCalls(self)
+        // A closed connection has released it.
+        if isOpen { recordedCalls = created }
+        return created
+    }
+
+    /// Returns whether the actor lives on one server of several.
+    func isClustered(_ name: ActorName) -> Bool {
+        shard.context.router != nil && shard.directory.clusteredType(of: name) != nil
+    }
+
+    // MARK: Quotas
+
+    /// The limits of the connection.
+    var limits: ConnectionLimits { isServer ? shard.context.limitsOfServer : shard.context.limitsOfClient }
+
+    /// The quota scopes of the connection.
+    var scopes: QuotaScopes {
+        if isServer { return .server }
+        return QuotaScopes(connection: name.number, principal: callerConnection?.principal?.id, host: link.host)
+    }
+
+    /// Reserves a stream. Throws when a limit is reached.
+    func reserveStream(filtered: Bool) throws(TrebuchetError) -> StreamReservation {
+        let quotas = shard.context.quotas
+        if let resource = streamUsage.exceeded(filtered: filtered, limits) {
+            throw quotas.refusal(resource, of: name.number)
+        }
+        do throws(QuotaExceeded) {
+            try streamUsage.reserve(filtered: filtered, scopes, in: quotas)
+        } catch {
+            throw quotas.refusal(error)
+        }
+        return StreamReservation(self, isFiltered: filtered)
+    }
+
+    /// Reserves a stream that continues because its actor has moved. No limit applies: it was admitted before.
+    package func reserveMovedStream(filtered: Bool) -> StreamReservation {
+        streamUsage.reserveMoved(filtered: filtered, scopes, in: shard.context.quotas)
+        return StreamReservation(self, isFiltered: filtered)
+    }
+
+    func releaseStream(isFiltered: Bool) { streamUsage.release(filtered: isFiltered, in: shard.context.quotas) }
+
     // MARK: Messages in
 
     /// Handles one message. The bytes are valid during the call.
@@ -156,7 +196,7 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
             return isDraining ? receiveLate(message) : invoke(message)
         }
         switch kind {
-        case .repeat: if isDraining { receiveLate(message) } else { receiveRepeat(message) }
+        case .repeat: if isDraining { receiveLate(message) } else { idempotentCalls.receiveRepeat(message) }
         case .cancel: cancel(message)
         case .streamEnd: unsubscribe(message)
         case .streamResume: if isDraining { resumeElsewhere(message) } else { resume(message) }
@@ -342,7 +382,7 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     private func receiveLate(_ message: borrowing Message) {
         guard drainState == .dismissed else {
             shard.lastLateMessage = shard.reactor.now
-            return message.kind == .invocation ? invoke(message) : receiveRepeat(message)
+            return message.kind == .invocation ? invoke(message) : idempotentCalls.receiveRepeat(message)
         }
         if let upstream { return upstream.refuse(Array(message.callID)) }
         fail(message, TrebuchetError(.unavailable, "the server is shutting down"))
@@ -358,18 +398,16 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         recordQueuedCalls()
         isOpen = false
         didClose(closing)
-        let ended = Array(running.values) + displacedCalls
-        (running, displacedCalls) = ([:], [])
-        for call in ended {
+        for call in calls.removeAll() {
             didAbandon(call)
-            releaseCall(call)
-            call.abandon()
+            abandon(call)
         }
         // Recorded calls continue with this object and must not reach the former transport.
         link = ClosedLink(host: link.host)
         clientActorHost?.linkDidClose()
         forwarder?.close()
         forwarder = nil
+        recordedCalls = nil
         abandonCrossing()
         deferredResponses?.drop()
         if recordsResponses { shard.idempotencyCache.close(name) }
@@ -384,5 +422,42 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         reservation?.release()
         shard.remove(self)
         callerConnection?.didClose()
+    }
+}
+
+/// Messages about client actors.
+extension ServerConnection: ClientCallingConnection {
+    /// Handles a client's identity. From now on the client may export actors.
+    func host(_ identity: String) throws(EnvelopeError) {
+        guard
+            (ClientActorHosts.shortestIdentity...ScannedEnvelope.maximumIdentifierLength).contains(identity.utf8.count)
+        else {
+            throw EnvelopeError(
+                "hello: client must be \(ClientActorHosts.shortestIdentity) to \(ScannedEnvelope.maximumIdentifierLength) characters "
+                    + "that cannot be guessed")
+        }
+        let clients = shard.context.hosting
+        let key = clients.key(of: identity, principal: principalRow?.principal)
+        if let clientActorHost {
+            guard clientActorHost.client.key == key else {
+                throw EnvelopeError("hello: this connection already has another client identity")
+            }
+            return
+        }
+        let hosting = ClientActorHostConnection(
+            self, on: shard.reactor, clients.client(key, scopes, reactor: shard.reactor))
+        self.clientActorHost = hosting
+        hosting.client.reactor.run { hosting.client.attach(hosting) }
+    }
+
+    /// Receives the response to a call of a client actor.
+    func receiveResponse(_ message: borrowing Message) throws(EnvelopeError) {
+        guard let clientActorHost else { throw EnvelopeError("unexpected response: the client received no call") }
+        try clientActorHost.answer(message)
+    }
+
+    /// Handles the final close of the client, which will not reconnect.
+    func clientDidLeave() {
+        clientActorHost?.client.close("was closed")
     }
 }

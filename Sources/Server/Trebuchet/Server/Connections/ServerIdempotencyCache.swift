@@ -32,9 +32,11 @@ final class ServerIdempotencyCache: Sendable {
         caches = (0..<reactors).map { _ in ReactorCache(each, quotas) }
     }
 
-    /// Returns the account of a persisted response. It has the same limits as responses in memory.
-    func persistedResponseAccount(of connection: CallSessionID, _ request: Memory.Request) -> QuotaAccount {
-        quotas.account(for: request.scopes, own: request.isOfServer ? nil : .connection(connection.number))
+    /// Returns the quota of the persisted responses of a session. It has the same limits as responses in memory.
+    func persistedResponseQuota(of session: CallSessionID, _ request: Memory.Request) -> PersistedResponseQuota {
+        PersistedResponseQuota(
+            quotas.account(for: request.scopes, own: request.isOfServer ? nil : .connection(session.number)),
+            of: request.principal)
     }
 
     private func cache(of connection: CallSessionID) -> ReactorCache { caches[names.reactor(of: connection)] }
@@ -83,4 +85,24 @@ final class ServerIdempotencyCache: Sendable {
 struct DuplicateCallWaiter: Sendable {
     let connection: ServerConnection
     let call: InFlightCall
+    /// The execution, if the call was the first one.
+    let execution: InFlightCall?
+}
+
+/// The quota of the persisted responses of one session, for the calls of one principal.
+final class PersistedResponseQuota: RecordedResponseQuota {
+    private let account: QuotaAccount
+    private let principal: PrincipalName?
+
+    init(_ account: QuotaAccount, of principal: String?) {
+        (self.account, self.principal) = (account, principal.map { PrincipalName($0) })
+    }
+
+    /// Returns true if the responses of a request count here.
+    func belongs(to request: ServerIdempotencyCache.Memory.Request) -> Bool {
+        principal == request.principal.map { PrincipalName($0) }
+    }
+
+    func reserve(_ bytes: Int) -> Bool { (try? account.reserve(.persistedResponseBytes, bytes)) != nil }
+    func release(_ bytes: Int) { account.release(.persistedResponseBytes, bytes) }
 }

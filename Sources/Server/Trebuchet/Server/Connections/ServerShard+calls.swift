@@ -72,7 +72,7 @@ extension ServerShard {
     ) -> Bool {
         let instance = record.actorInstance
         guard instance.enter() else { return false }
-        let recorded = record.persisted == nil ? nil : call.idempotencyRecord
+        let recorded = record.persisted == nil ? nil : call.execution?.record
         if let recorded, let refusal = record.recordCallStart(recorded) {
             instance.removeUser()
             completion(.failure(refusal))

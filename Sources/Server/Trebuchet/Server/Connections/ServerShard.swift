@@ -338,6 +338,19 @@ package enum ActorLocation {
     /// An actor that lives on another server.
     case elsewhere(ActorType)
     case unknown
+
+    var record: ActorRecord? { if case .ready(let record) = self { record } else { nil } }
+
+    var type: ActorType? {
+        switch self {
+        case .ready(let record): record.type
+        case .inactive(let type), .elsewhere(let type): type
+        case .unknown: nil
+        }
+    }
+
+    /// Indicates whether this server handles calls of the name.
+    var isOnThisServer: Bool { if case .elsewhere = self { false } else { true } }
 }
 
 /// The state that all reactors of a server share.

@@ -346,10 +346,12 @@ struct IdempotencyCache<Call> {
     private mutating func dropIfEmpty(_ connection: ConnectionResponses) {
         guard !connection.isOpen, connection.entries.isEmpty else { return }
         connections[connection.name] = nil
-        guard let carried = connection.carried else {
+        // Otherwise all of its calls were withdrawn before they started.
+        guard connection.hasForgotten else { return }
+        if let carried = connection.carried {
+            carried.wasForgotten(upTo: connection.forgotten, of: connection.author.scope)
+        } else {
             forgottenNumber = max(forgottenNumber, connection.name.number)
-            return
         }
-        if connection.hasForgotten { carried.wasForgotten(upTo: connection.forgotten, of: connection.author.scope) }
     }
 }

@@ -233,12 +233,6 @@ struct QuotaAccount: Sendable {
     func release(_ resource: SharedResource, _ amount: Int = 1) { add(resource, -amount) }
 }
 
-/// The quota of the responses that a store has.
-extension QuotaAccount: RecordedResponseQuota {
-    func reserve(_ bytes: Int) -> Bool { (try? reserve(.persistedResponseBytes, bytes)) != nil }
-    func release(_ bytes: Int) { release(.persistedResponseBytes, bytes) }
-}
-
 /// One use of a shared resource, perhaps with bytes; it counts until it is released or freed.
 final class QuotaReservation: Sendable {
     typealias Bytes = (resource: SharedResource, count: Int)

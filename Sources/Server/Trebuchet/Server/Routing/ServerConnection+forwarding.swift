@@ -83,8 +83,7 @@ extension ServerConnection {
     /// A call whose principal has left the connection meanwhile fails instead.
     package func continuing(_ call: InFlightCall, _ body: () -> Void) {
         if let refusal = refusalOfReplacedPrincipal(call) {
-            let mayHaveRun = call.run != nil || call.repeated != nil || call.forwarded != nil
-            let error = mayHaveRun ? refusal.ofSentCall : refusal
+            let error = call.mayHaveRun ? refusal.ofSentCall : refusal
             if call.intercepted?.refuse(error) == true { return }
             return fail(call.callID, error)
         }
@@ -111,7 +110,7 @@ extension ServerConnection {
     package func handleAgain(_ message: borrowing Message) {
         switch message.kind {
         case .invocation: invoke(message)
-        case .repeat: receiveRepeat(message)
+        case .repeat: idempotentCalls.receiveRepeat(message)
         case .cancel: cancel(message)
         default: resume(message)
         }
