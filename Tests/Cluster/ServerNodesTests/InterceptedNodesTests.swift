@@ -83,6 +83,27 @@ import TrebuchetCluster
         }
     }
 
+    @Test("a call that was forwarded and returns is intercepted where it is executed", arguments: [false, true])
+    func returned(isAdmission: Bool) async throws {
+        let journal = Journal()
+        let engine = MemoryEngine()
+        let gate = FaultyEngine(engine)
+        let nodes = try nodes(engine, through: gate, isAdmission: isAdmission, journal)
+        try await Node.with(nodes) {
+            var options = Node.options
+            options.token = { "ada" }
+            let client = try await nodes[0].client(options)
+            let tally = try client.resolve(Tally.self, id: nodes[1].names(1)[0])
+            gate.set { $0.holdsMessages = true }
+            async let count = tally.addOnce(1)
+            #expect(await eventually { gate.pausedCount > 0 })
+            try await nodes[1].kill()
+            gate.set { $0.holdsMessages = false }
+            #expect(try await count == 1)
+            #expect(journal.entries.contains("a: addOnce(_:) ada - -"), "\(journal.entries)")
+        }
+    }
+
     @Test("a call that is sent to its owner again keeps its metadata")
     func again() async throws {
         let engine = MemoryEngine()

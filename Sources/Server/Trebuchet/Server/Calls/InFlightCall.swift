@@ -67,6 +67,9 @@ package final class InFlightCall: CancellableCall, @unchecked Sendable {
     /// Indicates whether the call may have been executed even if its outcome is unknown: it was sent to another server, or is
     /// executed for several calls.
     private(set) var mayHaveRun = false
+    /// Indicates whether the call was passed to another server, whose interceptors run around it. If the call returns, the interceptors
+    /// of this server run.
+    private(set) var wasForwarded = false
     /// Fires at the deadline.
     var timer: LoopTimer?
     /// The row in which its time is counted; nil if it calls no method.
@@ -242,7 +245,7 @@ package final class InFlightCall: CancellableCall, @unchecked Sendable {
     package func forward(_ request: any ForwardedRequest) {
         guard case .registered = phase else { return }
         phase = .forwarded(request)
-        mayHaveRun = true
+        (mayHaveRun, wasForwarded) = (true, true)
     }
 
     /// Starts the wait of the response for streams. Returns false if it cannot wait.

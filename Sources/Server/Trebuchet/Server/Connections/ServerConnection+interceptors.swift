@@ -12,9 +12,12 @@ extension ServerConnection {
     func isIntercepted(
         _ message: borrowing Message, _ target: String, _ method: ActorMethod?, of type: ActorType
     ) -> Bool {
-        guard let interceptors = shard.interceptors, !isServer, !isCounted else { return false }
+        // A message that is handled again has been intercepted, except at another server.
+        guard let interceptors = shard.interceptors, !isServer, !isCounted || continuedCall?.wasForwarded == true
+        else { return false }
         let isAsynchronous = !interceptors.others.isEmpty
-        if isAsynchronous, shard.context.hasRates, let refusal = rateRefusal(of: target, message.actorName) {
+        if isAsynchronous, !isCounted, shard.context.hasRates, let refusal = rateRefusal(of: target, message.actorName)
+        {
             fail(message, refusal)
             return true
         }
