@@ -518,7 +518,8 @@ import TrebuchetTesting
         #expect(tokens.withLock { $0 } == ["b"])
         #expect(
             journal.entries == [
-                "a: one idNow() 0 false", "b: one idNow() 0 false", "a: one idLater() 0 false", "b: one idLater() 0 false",
+                "a: one idNow() 0 false", "b: one idNow() 0 false", "a: one idLater() 0 false",
+                "b: one idLater() 0 false",
                 "a: one idOnce() 0 true", "b: one idOnce() 0 true", "again", "b: one idOnce() 0 true",
                 "a: one addSecretly(_:) 3 false", "a: one fail() 0 false", "b: one fail() 0 false",
                 "a: observeCount", "b: observeCount", "a: observeCount",
