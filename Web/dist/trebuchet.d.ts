@@ -85,6 +85,11 @@ export interface ConnectOptions {
      * is then sent unchanged.
      */
     traces?: CallTracer;
+    /**
+     * Returns the metadata of a call or of the request of a stream, such as a request id; undefined for none. It is called for each of them,
+     * and does not throw. The `metadata` of a call's options is added, and replaces equal names. Default none.
+     */
+    metadata?: (target: string, actorID: string) => Readonly<Record<string, string>> | undefined;
 }
 /**
  * Returns the trace context of a call when the call is made; undefined for no trace. It does not throw. `ended` receives the `traceparent`
@@ -102,6 +107,11 @@ export interface CallOptions {
     timeout?: number;
     /** The parent of the call, as the W3C's `traceparent`. */
     traceparent?: string;
+    /**
+     * Text fields for interceptors of the server and for the method: at most 16, with names of `a-z`, `0-9` and `-`, and 4,096 bytes as
+     * JSON. Default none.
+     */
+    metadata?: Readonly<Record<string, string>>;
 }
 /** Options of an untyped call. */
 export interface UntypedCallOptions extends CallOptions {

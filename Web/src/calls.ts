@@ -47,6 +47,9 @@ export function errorOf(payload: any, method?: MethodInfo): TrebuchetError {
     )
 }
 
+type Metadata = Readonly<Record<string, string>> | undefined
+const merged = (first: Metadata, second: Metadata): Metadata => first && second ? { ...first, ...second } : (first ?? second)
+
 /** The calls of a client, including calls that wait for a connection or for free capacity. */
 export class Calls {
     _connection!: Connection
@@ -88,7 +91,7 @@ export class Calls {
         actorID: string,
         method: MethodInfo,
         args: readonly unknown[],
-        { idempotent, timeout, signal, traceparent, genericSubstitutions, ended }: UntypedCallOptions & Partial<TracedCall>,
+        { idempotent, timeout, signal, traceparent, metadata, genericSubstitutions, ended }: UntypedCallOptions & Partial<TracedCall>,
         end: PendingCall["_end"]
     ): void {
         const { target } = method
@@ -125,6 +128,7 @@ export class Calls {
             _payload: {
                 callID,
                 traceparent,
+                metadata: merged(this._options.metadata?.(target, actorID), metadata),
                 genericSubstitutions,
                 actorID,
                 targetIdentifier: target,

@@ -19,7 +19,7 @@ export function connect(url: string | URL | readonly (string | URL)[], options: 
     // Calls and streams share one sequence of increasing numbers.
     let number = 0
     const nextNumber = (): number => ++number
-    const streams = new Streams(environment, nextNumber)
+    const streams = new Streams(environment, nextNumber, options)
     const calls = new Calls(options, environment, coder, nextNumber, streams._beginning)
     const connection = new Connection(addresses, options, environment, coder, {
         _opened: () => streams._opened(),

@@ -3,6 +3,7 @@ import { type Connection, type Line, usualTerms } from "./connection.js"
 import type { Environment } from "./environment.js"
 import { TrebuchetError } from "./errors.js"
 import { Source, Target } from "./source.js"
+import type { ConnectOptions } from "./types.js"
 
 /**
  * The milliseconds that an unobserved stream stays open, so that a recreated view can reuse it. It is also the delay before a stream is
@@ -23,7 +24,7 @@ export class Streams {
     /** The observed streams. */
     private _active = new Set<Source>()
 
-    constructor(private _environment: Environment, private _nextNumber: () => number) {}
+    constructor(private _environment: Environment, private _nextNumber: () => number, private _options: ConnectOptions) {}
 
     /** Returns the number of streams that were requested on the current connection and have not begun. */
     _beginning = (): number => {
@@ -63,12 +64,15 @@ export class Streams {
         if (isClosed) fail(error!)
         if (!line || source._line === line) return
         source._callID = String(this._nextNumber())
-        const text = this._connection._text(...source._request())
+        const [kind, payload] = source._request()
+        const { targetIdentifier, actorID } = source._target
+        const metadata = this._options.metadata?.(targetIdentifier, actorID)
+        const text = this._connection._text(kind, { ...payload, metadata })
         const size = byteCount(text)
         if (size > (line._terms ?? usualTerms).messageSize) {
             source._callID = undefined
             // The request waits until the server has announced its limits.
-            if (line._terms) fail(new TrebuchetError("invalidArguments", `the message of ${source._target.targetIdentifier} has ${size} bytes`))
+            if (line._terms) fail(new TrebuchetError("invalidArguments", `the message of ${targetIdentifier} has ${size} bytes`))
             return
         }
         source._line = line

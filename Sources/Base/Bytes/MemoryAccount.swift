@@ -119,10 +119,10 @@ package struct MemoryLimitExceeded: Error, Equatable, Sendable {
     package var reason: String {
         switch holder {
         case .connection:
-            "quota exceeded: \(limit) bytes of buffered memory per connection (bufferedBytesPerConnection)"
-        case .address: "quota exceeded: \(limit) bytes of buffered memory per address (bufferedBytesPerHost)"
+            "quota exceeded: \(limit) bytes of buffered memory per connection (memory.perConnection)"
+        case .address: "quota exceeded: \(limit) bytes of buffered memory per address (memory.perHost)"
         case .principal: "quota exceeded: \(limit) bytes of buffered memory per principal (memory.perPrincipal)"
-        case .server: "the server's limit of \(limit) bytes of buffered memory is reached (bufferedBytes); retry later"
+        case .server: "the server's limit of \(limit) bytes of buffered memory is reached (memory.total); retry later"
         }
     }
 }

@@ -28,8 +28,10 @@ public protocol ClientInterceptor: Sendable {
 }
 
 extension ClientInterceptor {
+    /// Sends the call unchanged.
     public func call(_ request: ClientRequest, next: Next) async throws -> InterceptedResult { try await next(request) }
 
+    /// Accepts the stream unchanged.
     public func startStream(_ request: inout ClientRequest) throws(TrebuchetError) {}
 }
 

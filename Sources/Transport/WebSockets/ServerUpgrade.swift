@@ -178,7 +178,7 @@ final class ServerUpgrade: ByteChannelDelegate {
         switch decision {
         case .admitted(let entry): addressEntry = entry
         case .refused:
-            throw HTTPRejection(429, "too many connections from this address (connectionsPerHost)")
+            throw HTTPRejection(429, "too many connections from this address (connections.perHost)")
         }
     }
 

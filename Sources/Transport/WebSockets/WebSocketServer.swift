@@ -94,7 +94,7 @@ public final class WebSocketServer: Sendable {
                 switch configuration.addresses.enter(channel.remoteAddress) {
                 case .admitted(let admitted): entry = admitted
                 case .refused:
-                    let text = "too many connections from this address (connectionsPerHost)"
+                    let text = "too many connections from this address (connections.perHost)"
                     refused?(HTTPResponse(status: 429, text: text), channel.remoteAddress)
                     return
                 }

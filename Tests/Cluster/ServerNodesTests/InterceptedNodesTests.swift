@@ -65,7 +65,7 @@ import TrebuchetCluster
             for (node, name) in zip(nodes, ["a", "b"]) {
                 let tally = try client.resolve(Tally.self, id: node.names(1)[0])
                 let before = journal.entries.count
-                try await CallMetadata.with(["request-id": "7"]) {
+                try await CallMetadata.with(["request-id": "7"]) { () async throws in
                     #expect(try await tally.add(1) == 1)
                     #expect(try await tally.addOnce(1) == 2)
                     for await count in await tally.observeCount() {

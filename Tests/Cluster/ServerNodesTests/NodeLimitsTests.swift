@@ -157,7 +157,9 @@ import TrebuchetCluster
             small.callOnce(1, there, "hold(_:)", #"["claims"]"#)
             #expect(await eventually { PaymentLog.shared.count("claims") == 1 })
             large.call(1, there, "length(_:)", #"["abc"]"#)
-            #expect(try #require(await large.answer(1)).contains("roles and claims exceed 262144 bytes"))
+            #expect(
+                try #require(await large.answer(1)).contains(
+                    "roles and claims and the retained headers exceed 262144 bytes"))
             large.call(2, here, "length(_:)", #"["abc"]"#)
             #expect(try #require(await large.answer(2)).contains(#""result":3"#))
             PaymentLog.shared.release("claims")

@@ -274,9 +274,14 @@ import TrebuchetTesting
     func lateMethod(name: String) async throws {
         let journal = Journal()
         let scene = try await Scene([RecordingInterceptor(name: "a", journal: journal)], journal: journal)
-        let actor = try scene.client.resolve(InterceptedActor.self, id: name)
-        #expect(await Self.code { try await withDeadline(.milliseconds(50)) { try await actor.wait() } } == .timeout)
+        // Only the server measures this time: a client would also cancel the call.
+        let peer = try await RawPeer.connect(scene.address)
+        peer.send(
+            #"{"type":"invocation","payload":{"callID":"1","actorID":"\#(name)","targetIdentifier":"wait()","#
+                + #""arguments":[],"timeoutMilliseconds":50}}"#)
+        #expect(try await peer.next()?.payload.error?.code == "timeout")
         await journal.wait(for: "a: timeout")
+        peer.close()
         #expect(await eventually { await scene.callsUnderWay == 0 })
         await scene.end()
     }
@@ -342,7 +347,7 @@ import TrebuchetTesting
         for (callID, name) in [("1", "one"), ("2", "two")] {
             peer.invoke(callID, name, "observeCount")
             #expect(try await peer.next()?.type == "streamStart")
-            #expect(try await peer.next()?.type == "streamData")
+            #expect(await peer.nextText()?.contains(#""streamData""#) == true)
         }
         peer.send(
             #"{"type":"streamResume","payload":{"streamID":"mine","actorID":"one","targetIdentifier":"observeCount","epoch":"e","lastSequence":1}}"#
@@ -518,7 +523,8 @@ import TrebuchetTesting
         #expect(tokens.withLock { $0 } == ["b"])
         #expect(
             journal.entries == [
-                "a: one idNow() 0 false", "b: one idNow() 0 false", "a: one idLater() 0 false", "b: one idLater() 0 false",
+                "a: one idNow() 0 false", "b: one idNow() 0 false", "a: one idLater() 0 false",
+                "b: one idLater() 0 false",
                 "a: one idOnce() 0 true", "b: one idOnce() 0 true", "again", "b: one idOnce() 0 true",
                 "a: one addSecretly(_:) 3 false", "a: one fail() 0 false", "b: one fail() 0 false",
                 "a: observeCount", "b: observeCount", "a: observeCount",

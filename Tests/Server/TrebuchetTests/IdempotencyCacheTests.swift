@@ -216,11 +216,11 @@ import WebSockets
     mutating func full() {
         #expect(recordCall(Self.first, 1) == "run")
         #expect(recordCall(Self.first, 2) == "run")
-        #expect(recordCall(Self.first, 3) == "refused: rateLimited recordedResponsesPerConnection")
+        #expect(recordCall(Self.first, 3) == "refused: rateLimited idempotency.perConnection")
         #expect(recordCall(Self.second, 1) == "run")
-        #expect(recordCall(Self.second, 2) == "refused: rateLimited recordedResponses")
+        #expect(recordCall(Self.second, 2) == "refused: rateLimited idempotency.total")
         recordResponse(Self.first, 1)
-        #expect(recordCall(Self.second, 2, at: 99) == "refused: rateLimited recordedResponses")
+        #expect(recordCall(Self.second, 2, at: 99) == "refused: rateLimited idempotency.total")
         #expect(recordCall(Self.first, 1, again: true, at: 99) == "1")
         #expect(recordCall(Self.second, 2, at: 100) == "run")
     }

@@ -55,7 +55,7 @@ import Testing
     @Test("a user cannot forge log lines")
     func injection() {
         let lines = Journal()
-        let log = AuthLog { lines.record($1) }
+        let log = AuthLog(ConsoleLog { lines.record($0) })
         let connection = CallerConnection(principal: Principal(id: "a\nb"), remoteAddress: nil)
         log.refused("to sign in with a token of 'x\nsession of root\u{1B}[2J'", to: connection, .noCode)
         log.mailFailed("the relay said \r\n550")
@@ -66,7 +66,7 @@ import Testing
     @Test("each kind of line is logged at most once a second, and does not suppress other kinds")
     func bounded() {
         let lines = Journal()
-        let log = AuthLog { lines.record($1) }
+        let log = AuthLog(ConsoleLog { lines.record($0) })
         let connection = CallerConnection(principal: Principal(id: "ada"), remoteAddress: nil)
         for _ in 0..<100_000 { log.refused("to sign in", to: connection, .noCode) }
         let refusals = lines.entries.count

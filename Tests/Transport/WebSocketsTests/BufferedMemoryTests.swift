@@ -80,7 +80,7 @@ struct BufferedMemoryTests {
         try peer.send(frame(0, [UInt8](repeating: 1, count: 300 << 10), fin: false))
         let (code, reason) = try closing(peer)
         #expect(code == 1008)
-        #expect(reason.contains("bufferedBytesPerConnection"))
+        #expect(reason.contains("memory.perConnection"))
     }
 
     /// Takes longer for a message than a turn gives to long steps.
@@ -126,12 +126,12 @@ struct BufferedMemoryTests {
         try late.send(startedMessage(120 << 10))
         let (code, reason) = try closing(late)
         #expect(code == 1013)
-        #expect(reason.contains("bufferedBytesPerHost"))
+        #expect(reason.contains("memory.perHost"))
         // It still holds its message until it is closed.
         let newcomer = try RawPeer(port: server.address.port)
         try newcomer.send(RawPeer.upgrade())
         #expect(try newcomer.receiveHead().hasPrefix("HTTP/1.1 503 "))
-        #expect(String(decoding: try newcomer.receiveToEnd(), as: UTF8.self).contains("bufferedBytesPerHost"))
+        #expect(String(decoding: try newcomer.receiveToEnd(), as: UTF8.self).contains("memory.perHost"))
         try late.send(close(1013))
         _ = try late.receiveToEnd()
         // A small unfinished message is harmless.

@@ -49,13 +49,13 @@ struct ResultCheck {
         if result.revision < revision { return "the result went back from revision \(revision) to \(result.revision)" }
         if goesBack(result), steps.use() { (created, sum) = ([:], 0) }
         for document in result.documents {
-            if document.revision > result.revision || document.creationRevision > document.revision {
+            if document.revision > result.revision || document.created > document.revision {
                 return "document \(document.id) of revision \(document.revision) in a result of \(result.revision)"
             }
-            let before = created.updateValue(document.creationRevision, forKey: document.id)
-            if let before, before != document.creationRevision {
+            let before = created.updateValue(document.created, forKey: document.id)
+            if let before, before != document.created {
                 return
-                    "document \(document.id) was created by write \(before), and then by \(document.creationRevision)"
+                    "document \(document.id) was created by write \(before), and then by \(document.created)"
             }
             guard document.id == Writing.shared, let new = document.fields.sum else { continue }
             defer { sum = new }
@@ -67,7 +67,7 @@ struct ResultCheck {
     /// Returns whether a result lacks writes of earlier results.
     private func goesBack(_ result: Writing.Result) -> Bool {
         result.documents.contains {
-            created[$0.id, default: $0.creationRevision] != $0.creationRevision
+            created[$0.id, default: $0.created] != $0.created
                 || $0.id == Writing.shared && $0.fields.sum.map { $0 < sum } ?? false
         }
     }

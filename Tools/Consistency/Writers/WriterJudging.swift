@@ -45,9 +45,9 @@ struct WriterJudging {
                 }
                 continue
             }
-            if document.creationRevision != commit.revision, mayBeLost?(commit.time) != true {
+            if document.created != commit.revision, mayBeLost?(commit.time) != true {
                 findings.append(
-                    "\(name) was answered revision \(commit.revision), and has made revision \(document.creationRevision)"
+                    "\(name) was answered revision \(commit.revision), and has made revision \(document.created)"
                 )
             }
         }

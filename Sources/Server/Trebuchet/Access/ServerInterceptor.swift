@@ -49,10 +49,13 @@ public protocol ServerInterceptor: Sendable {
 }
 
 extension ServerInterceptor {
+    /// False: an interceptor that reads arguments says so.
     public var readsArguments: Bool { false }
 
+    /// Continues the call unchanged.
     public func call(_ request: ServerRequest, next: Next) async throws -> InterceptedResult { try await next(request) }
 
+    /// Accepts the stream.
     public func startStream(_ request: ServerRequest) async throws {}
 }
 
@@ -73,11 +76,13 @@ public protocol AdmissionInterceptor: ServerInterceptor {
 }
 
 extension AdmissionInterceptor {
+    /// Calls `admit`, then continues the call.
     public func call(_ request: ServerRequest, next: Next) async throws -> InterceptedResult {
         try admit(request)
         return try await next(request)
     }
 
+    /// Calls `admit`.
     public func startStream(_ request: ServerRequest) async throws { try admit(request) }
 }
 

@@ -157,7 +157,10 @@ import TrebuchetWire
         }
         let created = try DocumentCommand.create(id: "b", fields: ["at": .serverTime], expiresIn: .seconds(1))
             .perform(on: nil, context)
-        #expect(created?.fields == ["at": .integer(77)] && created?.expiresAt == 1_077 && created?.createdAt == 77)
+        #expect(
+            created?.fields == ["at": .integer(77)] && created?.expiryMilliseconds == 1_077
+                && created?.createdMilliseconds == 77
+        )
         #expect(try DocumentCommand.expire(id: "b", expiresIn: nil).perform(on: created, context)?.expiresAt == nil)
         for duration in [Duration.zero, .seconds(-1), .seconds(4_000_000_000)] {
             #expect(throws: CollectionError.self) {

@@ -66,7 +66,7 @@ import Trebuchet
         await keeper.write()
         let again = try await keeper.again()
         #expect(again.table.documents == keeper.table.documents)
-        #expect(again.table.document("1") == nil && again.table.document("new")?.created == 3_002)
+        #expect(again.table.document("1") == nil && again.table.document("new")?.creationRevision == 3_002)
     }
 
     @Test("the migration has bounded steps, and is either complete or undone wherever it stops")
@@ -104,7 +104,7 @@ import Trebuchet
         let stored = StoredCollection("todos", in: memory)
         try await stored.write(try #require(batch), over: table.contents(at: 3_000))
         let again = try await RetainedLog(memory)
-        #expect(again.table.documents.count == Self.count + 1 && again.table.document("new")?.created == 3_001)
+        #expect(again.table.documents.count == Self.count + 1 && again.table.document("new")?.creationRevision == 3_001)
         #expect(try await memory.list(Self.namespace).map(\.key.name) == ["revision"])
     }
 

@@ -164,7 +164,7 @@ import Trebuchet
             #expect(replaced != nil)
         }
         #expect(outcome == MutationOutcome(number: 2, revision: 7) && replacedParts == 5)
-        #expect(replaced.document("a")?.revision == 5 && replaced.document("c")?.created == 7)
+        #expect(replaced.document("a")?.revision == 5 && replaced.document("c")?.creationRevision == 7)
     }
 
     @Test("changes of other documents meanwhile only change its numbers and its time")
@@ -208,7 +208,7 @@ import Trebuchet
         #expect(outcome == MutationOutcome(number: 1, revision: 6))
         let (x, y) = (table.document("x"), table.document("y"))
         #expect(x?.creationRevision == 1 && x?.createdMilliseconds == 20 && x?.revision == 4)
-        #expect(y?.creationRevision == 6 && table.document("a")?.created == 3)
+        #expect(y?.creationRevision == 6 && table.document("a")?.creationRevision == 3)
     }
 
     @Test("a lifetime begins at the time of the write")

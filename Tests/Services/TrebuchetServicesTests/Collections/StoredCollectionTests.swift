@@ -224,7 +224,7 @@ struct StoredCollectionTests {
         documents["new"] = Document(id: "new", fields: [:])
         documents["none"] = nil
         #expect(documents.count == 501 && Set(documents.keys).count == 501 && documents["7"] == nil)
-        #expect(copy.count == 1_000 && copy.values.count == 1_000 && copy["7"]?.created == 7)
+        #expect(copy.count == 1_000 && copy.values.count == 1_000 && copy["7"]?.creationRevision == 7)
         #expect(copy != documents && copy == DocumentMap(copy.values))
     }
 }

@@ -222,8 +222,8 @@ import Trebuchet
             """#)
         let (a, b) = (book.limits(of: "a", CollectionLimits()), book.limits(of: "b", CollectionLimits()))
         #expect(a.documentsPerCollection == 1 && a.collectionBytes == 2 && a.documentBytes == 3)
-        #expect(a.writesToCollection == RateLimit(callsPerSecond: 0.5, burst: 4))
-        #expect(b.writesToCollection == RateLimit(callsPerSecond: 20, burst: 100))
+        #expect(a.writesPerConnectionAndCollection == RateLimit(callsPerSecond: 0.5, burst: 4))
+        #expect(b.writesPerConnectionAndCollection == RateLimit(callsPerSecond: 20, burst: 100))
         #expect(b.documentsPerCollection == 10_000)
     }
 

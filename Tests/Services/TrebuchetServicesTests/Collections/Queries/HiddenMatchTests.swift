@@ -47,7 +47,8 @@ import Trebuchet
         // Two lists need the index before the third one uses it.
         var counts: [Int] = []
         for city in ["a", "b"] + Self.cities {
-            let conditions = [QueryCondition.field("city", equals: .string(city))] + fields.map { .equal($0, .null) }
+            let conditions =
+                [QueryCondition.field("city", equals: .string(city))] + fields.map { .field($0, equals: .null) }
             let key = try Self.key(CollectionQuery(where: conditions))
             let mayRead: @Sendable (Document) -> Bool = { document in
                 checks.withLock { $0 += 1 }
