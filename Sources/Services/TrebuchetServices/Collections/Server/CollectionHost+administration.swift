@@ -131,15 +131,16 @@ extension CollectionHost {
         return try result.get()
     }
 
-    /// Returns documents again when their collections are in memory, and the others as they were.
-    func documentsInMemory(
+    /// Returns documents as they are now, and those of other nodes' collections as they were. A collection that has left the memory is
+    /// loaded again: it may have changed before.
+    func currentDocuments(
         _ found: [LinkTarget: Document]
     ) async throws(CollectionError) -> [LinkTarget: Document] {
-        let loaded = found.keys.filter { collections[$0.collection] != nil }
-        guard !loaded.isEmpty else { return found }
-        let current = try await documents(Set(loaded))
+        let own = found.keys.filter { remoteDocuments == nil || server?.owns("\(Self.name)/\($0.collection)") != false }
+        guard !own.isEmpty else { return found }
+        let current = try await documents(Set(own))
         var documents = found
-        for target in loaded { documents[target] = current[target] }
+        for target in own { documents[target] = current[target] }
         return documents
     }
 

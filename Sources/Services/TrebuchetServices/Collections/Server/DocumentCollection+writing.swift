@@ -165,7 +165,7 @@ extension DocumentCollection {
         _ linked: inout LinkedDocuments, of principal: Principal?, _ commit: CommitProgress
     ) async throws(CollectionError) {
         guard linked.suspensions != commit.suspensions else { return }
-        linked.found = try await host.documentsInMemory(linked.found)
+        linked.found = try await host.currentDocuments(linked.found)
         try checkOpen()
         linked.suspensions = commit.suspensions
         let now = host.clock.now()
