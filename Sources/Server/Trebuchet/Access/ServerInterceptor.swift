@@ -37,7 +37,7 @@ public protocol ServerInterceptor: Sendable {
     ///
     /// - An error that it throws is the outcome of the call for the client, as if the method had thrown it. Without a call of `next` the
     ///   method does not run.
-    /// - The result cannot be changed. Of the request only `metadata` can.
+    /// - The result cannot be changed. Only `metadata` of the request can.
     /// - `next` throws `CancellationError` when the connection closes.
     /// - Calls of a connection keep their order only if the interceptor does not suspend before `next`.
     /// - A repeat of an `@Idempotent` call is intercepted again, with `isRepeat`. `next` then returns the recorded outcome if there is one.
@@ -142,7 +142,7 @@ struct ServerInterceptors: Sendable {
     let readArguments: Bool
 
     /// Interceptors that refuse everything.
-    static let none = ServerInterceptors([ClosedServer()])
+    static let refusingAll = ServerInterceptors([ClosedServer()])
 
     private struct ClosedServer: AdmissionInterceptor {
         func admit(_ request: ServerRequest) throws {

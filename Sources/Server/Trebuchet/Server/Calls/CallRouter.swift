@@ -123,6 +123,6 @@ enum CallRouter {
 
     /// Returns true if a call runs in place on another reactor, so that it ends soon.
     static func runsInPlaceElsewhere(_ call: CallTraits) -> Bool {
-        call.isSynchronous && call.place == .otherReactor && !call.isPersisted
+        call.isSynchronous && call.place == .otherReactor && !call.isPersisted && !call.isIntercepted
     }
 }

@@ -144,16 +144,19 @@ package final class InFlightCall: CancellableCall, @unchecked Sendable {
 
     /// Takes over the interceptors of the withdrawn call that this one continues, and the metadata.
     func inherit(_ earlier: InFlightCall?, _ message: borrowing Message) {
-        if let intercepted = earlier?.intercepted {
-            earlier?.intercepted = nil
-            self.intercepted = intercepted
-            intercepted.call = self
-        }
+        if let earlier, let intercepted = earlier.intercepted { inherit(intercepted, of: earlier) }
         if let metadata = intercepted?.metadata {
             self.metadata = metadata.isEmpty ? nil : metadata
         } else if message.hasMetadata {
             metadata = message.metadata
         }
+    }
+
+    /// Takes over the interceptors of a withdrawn call.
+    func inherit(_ intercepted: InterceptedCall, of earlier: InFlightCall) {
+        earlier.intercepted = nil
+        self.intercepted = intercepted
+        intercepted.call = self
     }
 
     /// The deadline by the monotonic clock.

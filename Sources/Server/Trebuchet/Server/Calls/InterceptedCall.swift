@@ -22,9 +22,11 @@ final class InterceptedCall: @unchecked Sendable {
     private let task = Mutex(CancellableTaskSlot())
     /// The in-flight call; nil when it no longer belongs to the interceptors.
     var call: InFlightCall?
+    /// True if the interceptors have continued the call.
+    private(set) var hasProceeded = false
     /// The metadata from the innermost interceptor.
     var metadata: CallMetadata?
-    /// Set when the call was refused after it was withdrawn: its response is then sent without an in-flight call.
+    /// True if the call was refused after it was withdrawn.
     private(set) var isRefused = false
     /// Set while the call is in the phase `intercepted`, or has ended in it.
     var isAtWork = true
@@ -47,14 +49,16 @@ final class InterceptedCall: @unchecked Sendable {
             return false
         }
         phase = .inside(continuation)
+        hasProceeded = true
         return true
     }
 
     /// Passes an outcome to the interceptors. Returns the outcome for the client; nil if it depends on the interceptors.
     func receive(_ outcome: CallOutcome) -> CallOutcome? {
         switch phase {
-        case .before, .ended: return outcome
-        case .after(let first): return first
+        // After the first outcome, only the deadline, a cancellation or the shutdown: the client must not receive a result that the
+        // interceptors may replace.
+        case .before, .after, .ended: return outcome
         case .inside(let continuation):
             phase = isCancelled ? .ended : .after(outcome)
             continuation.resume(with: outcome.map { _ in InterceptedResult(json: nil) })

@@ -37,7 +37,7 @@ extension ServerConnection {
         return true
     }
 
-    /// The same for a repeat of a call.
+    /// Returns whether interceptors refuse a repeat of a call or run around it in a task.
     func isInterceptedRepeat(_ message: borrowing Message) -> Bool {
         guard shard.interceptors != nil else { return false }
         let type: ActorType
@@ -88,7 +88,7 @@ extension ServerConnection {
                 } catch {
                     result = .failure(error)
                 }
-                reactor.execute { self.interceptorsDidEnd(intercepted, result) }
+                reactor.execute { self.interceptorsDidEnd(intercepted, request, result) }
             })
     }
 
@@ -100,21 +100,42 @@ extension ServerConnection {
         withdraw(call)
         continuing(call) { owned.withMessage { handleReturned($0) } }
         // Each path registers, refuses or forwards the call.
-        guard intercepted.call === call, !intercepted.isRefused else { return }
+        guard intercepted.call === call else { return }
+        if intercepted.isRefused { return hold(intercepted, call) }
         let error = TrebuchetError(.internal, "the call has ended without an outcome")
         intercepted.detach(error)
         fail(call.callID, error)
     }
 
     /// Answers a call whose interceptors have ended.
-    private func interceptorsDidEnd(_ intercepted: InterceptedCall, _ result: Result<InterceptedResult, any Error>) {
+    private func interceptorsDidEnd(
+        _ intercepted: InterceptedCall, _ request: ServerRequest, _ result: Result<InterceptedResult, any Error>
+    ) {
         guard let call = intercepted.call else { return }
+        if !intercepted.hasProceeded, !call.isAnswered, case .failure(let error) = result {
+            reportRejection(of: request.actor, request.target, error)
+        }
         let outcome = intercepted.end(result)
         stopWork(of: intercepted)
         intercepted.detach(CancellationError())
-        if !call.isAnswered { return finish(call, outcome) }
-        guard intercepted.isRefused, isOpen, case .failure(let error) = outcome else { return }
-        fail(call.callID, error)
+        if !call.isAnswered { finish(call, outcome) }
+    }
+
+    /// Counts interceptors that have received a refusal as a call, with the deadline of the refused one.
+    private func hold(_ intercepted: InterceptedCall, _ refused: InFlightCall) {
+        guard isOpen else { return intercepted.abandon() }
+        let limit = Duration.nanoseconds(Int64(clamping: refused.machineDeadline &- refused.began))
+        let call = InFlightCall(
+            callID: refused.callID, after: limit, on: shard.reactor, byteCount: refused.byteCount, continuing: refused)
+        call.caller = refused.caller
+        call.inherit(intercepted, of: refused)
+        intercepted.isAtWork = true
+        _ = call.beginInterception()
+        _ = account.adjustUsage(by: call.byteCount)
+        time(call, within: limit)
+        calls.list(call)
+        if calls.count(call) { link.pauseReading() }
+        shard.counts.count(.callsBegun)
     }
 
     private func stopWork(of intercepted: InterceptedCall) {

@@ -145,7 +145,7 @@ package final class ServerShard: @unchecked Sendable {
         states.server = nil
         // Connections that still exist are authorized for nothing.
         if rules != nil { rules = AccessRules.none }
-        if interceptors != nil { interceptors = .none }
+        if interceptors != nil { interceptors = ServerInterceptors.refusingAll }
         onConnect = nil
         records = ByteKeyTable()
         retainedActors = [:]
