@@ -11,7 +11,8 @@
 /// Set them as `TrebuchetClient.Options.interceptors`. The first one is the outermost. Both functions have default implementations that
 /// change nothing. Calls that the server makes to actors of the client are not intercepted.
 public protocol ClientInterceptor: Sendable {
-    /// Continues a call with the next interceptor, and at last sends it. Throws the error of the call: a `TrebuchetError`.
+    /// Continues a call with the next interceptor, and at last sends it. Throws the error of the call: a `TrebuchetError`,
+    /// or `CancellationError` if the task is cancelled.
     typealias Next = @Sendable (ClientRequest) async throws -> InterceptedResult
 
     /// Runs around a call, in the caller's task. The arguments are encoded already, and the result is decoded later, so neither can be
@@ -43,7 +44,8 @@ public struct ClientRequest: Sendable {
     public let target: String
     /// A Boolean value that indicates whether the method is `@Idempotent`. False for a stream.
     public let isIdempotent: Bool
-    /// A Boolean value that indicates whether a stream is requested again, after the connection was replaced. False for a call.
+    /// A Boolean value that indicates whether a stream continues from a known position. False for a call and for a stream that has
+    /// not started.
     public let isResumed: Bool
     /// The size of the encoded arguments in bytes; 0 for a stream.
     public let byteCount: Int

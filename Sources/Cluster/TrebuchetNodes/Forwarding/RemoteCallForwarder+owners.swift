@@ -146,6 +146,8 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
             isFirst: isFirst)
         guard connection.awaitSharedStream(request, at: position) else { return }
         guard node.laterOwner(of: stream.slot, than: owner) == nil else {
+            // Without another lookup of the owner, no notice would follow.
+            node.forgetOwner(of: stream.slot, owner)
             return connection.startSharedStream(request, with: .elsewhere)
         }
         let connection = connection

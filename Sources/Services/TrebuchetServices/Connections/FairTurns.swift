@@ -108,7 +108,9 @@ final class FairTurns: EndOfTurnTask {
         let (caller, number) = (work.caller, work.number ?? 0)
         while true {
             await tasks.suspend {
-                if self.queue.isEmpty { self.queue.settle(Int(clamping: MonotonicClock.now &- self.emptySince)) }
+                if self.queue.isEmpty, self.resumed == 0 {
+                    self.queue.settle(Int(clamping: MonotonicClock.now &- self.emptySince))
+                }
                 self.queue.insert($0, number: number, of: caller)
                 self.register()
             }
@@ -116,6 +118,8 @@ final class FairTurns: EndOfTurnTask {
             // Others may wait, even if this call uses no time.
             register()
             guard hasResumed, used >= ScanSlice.duration else { break }
+            // It has waited until now.
+            emptySince = MonotonicClock.now
             queue.charge(-Self.estimate, to: caller)
         }
         (hasResumed, work.isEstimated) = (true, true)

@@ -79,10 +79,11 @@ extension ServerShard {
             return true
         }
         let observed = call.observedCall
-        let hidesErrors = self.hidesErrors(of: method, record.type)
         let completion: CallCompletion = { outcome in
             instance.removeUser()
-            let outcome = hidesErrors ? outcome.mapError { RedactedError.hiding($0) } : outcome
+            let outcome = outcome.mapError { error -> any Error in
+                self.hidesErrors(of: method, record.type) ? RedactedError.hiding(error) : error
+            }
             guard let recorded else { return record.whenWritten(outcome, observed, completion) }
             record.whenWritten(outcome, of: recorded, observed, { self.answer(of: $0) }, completion)
         }

@@ -330,7 +330,7 @@ distributed actor DocumentCollection: ServiceActor, CollectionInterface {
             closeIfUnused()
         }
         var failure: CollectionError?
-        await takeTurns(of: caller.connection) {
+        func close() -> Bool {
             do throws(CollectionError) {
                 let query = try CollectionQuery(sent: query).canonical
                 if let open = queries.queries(of: caller).first(where: { $0.key.query == query }) {
@@ -340,6 +340,12 @@ distributed actor DocumentCollection: ServiceActor, CollectionInterface {
                 failure = error
             }
             return true
+        }
+        // A query is closed in each case: its client does not repeat the call.
+        if turns.admitsRead(of: caller.connection) {
+            await takeTurns(of: caller.connection, close)
+        } else {
+            _ = close()
         }
         if let failure { throw failure }
     }
