@@ -286,6 +286,59 @@ import TrebuchetTesting
         await scene.end()
     }
 
+    @Test(
+        "a deadline after the method does not reveal a result that an interceptor withholds", arguments: ["one", "two"])
+    func withheld(name: String) async throws {
+        let journal = Journal()
+        let scene = try await Scene(
+            [
+                Around { request, next in
+                    _ = try await next(request)
+                    await journal.wait(for: "never")
+                    throw TrebuchetError(.unauthorized, "withheld")
+                }
+            ], journal: journal)
+        let peer = try await RawPeer.connect(scene.address)
+        peer.send(
+            #"{"type":"invocation","payload":{"callID":"1","actorID":"\#(name)","targetIdentifier":"add(_:)","#
+                + #""arguments":[1],"timeoutMilliseconds":50}}"#)
+        #expect(try await peer.next()?.payload.error?.code == "timeout")
+        #expect(journal.entries.contains("add 1"))
+        #expect(await eventually { await scene.callsUnderWay == 0 })
+        peer.close()
+        await scene.end()
+    }
+
+    @Test("interceptors that work on after a refusal count as a call until they end")
+    func workAfterRefusal() async throws {
+        let journal = Journal()
+        var limits = ServerLimits()
+        limits.calls.perConnection = 2
+        let scene = try await Scene(
+            [
+                Around { request, next in
+                    do {
+                        return try await next(request)
+                    } catch {
+                        journal.record("refused")
+                        await journal.wait(for: "end")
+                        throw error
+                    }
+                }
+            ], journal: journal, limits: limits, access: AccessPolicy(authorize: { _, _, _ in false }))
+        let peer = try await RawPeer.connect(scene.address)
+        for callID in ["1", "2"] { peer.invoke(callID, "one", "add(_:)", "[1]") }
+        #expect(await eventually { journal.entries.count { $0 == "refused" } == 2 })
+        peer.invoke("3", "one", "add(_:)", "[1]")
+        let third = try await peer.next()
+        #expect(third?.payload.callID == "3" && third?.payload.error?.code == "rateLimited")
+        journal.record("end")
+        for _ in 0..<2 { #expect(try await peer.next()?.payload.error?.code == "unauthorized") }
+        #expect(await eventually { await scene.callsUnderWay == 0 })
+        peer.close()
+        await scene.end()
+    }
+
     @Test("interceptors of calls end when the connection closes")
     func closed() async throws {
         let journal = Journal()
