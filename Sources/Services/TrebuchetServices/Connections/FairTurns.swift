@@ -63,8 +63,8 @@ final class FairTurns: EndOfTurnTask {
     /// The average time of a slice in nanoseconds.
     private var average = ScanSlice.duration
     private var isRegistered = false
-    /// When the last waiting job was resumed.
-    private var emptySince = MonotonicClock.now
+    /// The end of the last slice that counted, or of the last wait.
+    private var lastUse = MonotonicClock.now
     private var threadTime = ThreadTime()
     /// The number of slices whose time was counted; for tests.
     private(set) var sliceCount = 0
@@ -109,7 +109,7 @@ final class FairTurns: EndOfTurnTask {
         while true {
             await tasks.suspend {
                 if self.queue.isEmpty, self.resumed == 0 {
-                    self.queue.settle(Int(clamping: MonotonicClock.now &- self.emptySince))
+                    self.queue.settle(Int(clamping: MonotonicClock.now &- self.lastUse))
                 }
                 self.queue.insert($0, number: number, of: caller)
                 self.register()
@@ -119,7 +119,7 @@ final class FairTurns: EndOfTurnTask {
             register()
             guard hasResumed, used >= ScanSlice.duration else { break }
             // It has waited until now.
-            emptySince = MonotonicClock.now
+            lastUse = MonotonicClock.now
             queue.charge(-Self.estimate, to: caller)
         }
         (hasResumed, work.isEstimated) = (true, true)
@@ -128,6 +128,7 @@ final class FairTurns: EndOfTurnTask {
     /// Counts the time of a slice that ends now, without the time in which other threads had the processor.
     func charge(_ elapsed: UInt64, to work: inout Work) {
         let nanoseconds = min(elapsed, threadTime.sinceLastReading())
+        lastUse = MonotonicClock.now
         sliceCount += 1
         used += nanoseconds
         average = (7 * average + nanoseconds) / 8
@@ -180,6 +181,5 @@ final class FairTurns: EndOfTurnTask {
             resumed += 1
             next.run()
         }
-        if queue.isEmpty { emptySince = MonotonicClock.now }
     }
 }
