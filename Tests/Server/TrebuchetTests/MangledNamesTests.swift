@@ -15,6 +15,7 @@ enum MangledTests {
             distributed func add() {}
             distributed func add(_ number: Int) {}
             distributed func add(_ a: Int, _ b: Int) -> Int { a + b }
+            distributed func add(_ a: Int, _ b: [String: [Int]], _ c: String?) -> Int { a }
             distributed func add(to number: Int) -> Int { number }
             distributed func add(to number: Int, and other: Int) async throws -> Data { Data() }
             distributed func addTodo(todo: String) throws {}
@@ -34,6 +35,7 @@ private func callAll(_ actor: MangledTests.Trebuchet.MangledTests_todoList) asyn
     try await actor.add()
     try await actor.add(1)
     _ = try await actor.add(1, 2)
+    _ = try await actor.add(1, [:], nil)
     _ = try await actor.add(to: 1)
     _ = try await actor.add(to: 1, and: 2)
     try await actor.addTodo(todo: "")
@@ -71,7 +73,7 @@ private func callAll(_ actor: MangledTests.Trebuchet.MangledTests_todoList) asyn
         } _: {
             try await callAll($0)
         }
-        #expect(calls.count == 14)
+        #expect(calls.count == 15)
         for (mangled, name) in calls {
             #expect(
                 ActorTypes.entry(of: Actor.self).methodName(mangled: mangled, arguments: count(name)) == name,

@@ -46,14 +46,18 @@ struct MangledNames: Sendable {
 
     /// Returns the method with a mangled name; nil if there is none.
     ///
-    /// - Parameter count: the number of arguments, which distinguishes `add(_:)` and `add(_:_:)`.
+    /// - Parameter count: the number of arguments, which distinguishes `add(_:_:)` and `add(_:_:_:)`.
     func method(_ mangled: String, arguments count: Int) -> String? {
         var mangled = mangled
         return mangled.withUTF8 { text in
             guard text.suffix(3).elementsEqual("FTE".utf8) else { return nil }
             // `add` is the start of `add(to:)` too.
-            return methods.filter { $0.count == count && Self.matches($0, text) }.max {
-                $0.start.count < $1.start.count
+            let found = methods.filter { Self.matches($0, text) }
+            let length = found.lazy.map(\.start.count).max()
+            return found.first { method in
+                guard method.start.count == length, method.count == count else { return false }
+                var types = MangledTypes(text[method.start.count...])
+                return types.mayHave(parameters: count)
             }?
             .name
         }
@@ -70,6 +74,115 @@ struct MangledNames: Sendable {
     /// Returns whether the text is an empty parameter list, the effects and the end. Other parameters have a type here.
     private static func isVoid(_ rest: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
         ["yFTE", "yKFTE", "yYaFTE", "yYaKFTE"].contains { rest.elementsEqual($0.utf8) }
+    }
+}
+
+/// The types in a mangled name: those of the result and of the parameters, each after its parts.
+private struct MangledTypes {
+    private enum Element {
+        case type
+        /// The first element of a tuple.
+        case firstElement
+        /// The end of a list, which precedes the list; an empty tuple if nothing follows.
+        case list
+        /// A tuple of several elements, or of one with a label.
+        case tuple(Int)
+    }
+
+    private var rest: Slice<UnsafeBufferPointer<UInt8>>
+    private var elements: [Element] = []
+
+    init(_ text: Slice<UnsafeBufferPointer<UInt8>>) { rest = text }
+
+    /// Returns whether the types may be those of a method with this number of parameters. True for types that are not understood,
+    /// such as generic ones.
+    mutating func mayHave(parameters count: Int) -> Bool {
+        guard readTypes() else { return true }
+        guard elements.count >= 2, let parameters = elements.last else { return false }
+        return switch parameters {
+        case .type: count == 1
+        case .list: count == 0
+        case .tuple(let found): count == found
+        case .firstElement: false
+        }
+    }
+
+    /// Reads the types up to the effects of the method; returns false if they are not understood.
+    private mutating func readTypes() -> Bool {
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "Y"), UInt8(ascii: "K"), UInt8(ascii: "F"):
+                return true
+            case UInt8(ascii: "y"): elements.append(.list)
+            case UInt8(ascii: "_"):
+                guard elements.popLast() != nil else { return false }
+                elements.append(.firstElement)
+            case UInt8(ascii: "t"):
+                guard let count = removeLast(through: { if case .firstElement = $0 { true } else { false } })
+                else { return false }
+                elements.append(.tuple(count))
+            case UInt8(ascii: "G"):
+                guard let count = removeLast(through: { if case .list = $0 { true } else { false } }), count > 1,
+                    elements.popLast() != nil
+                else { return false }
+                elements.append(.type)
+            case UInt8(ascii: "V"), UInt8(ascii: "C"), UInt8(ascii: "O"):
+                // The context and the name of a type.
+                guard elements.count >= 2 else { return false }
+                elements.removeLast(2)
+                elements.append(.type)
+            case UInt8(ascii: "S"): guard readStandardType() else { return false }
+            case UInt8(ascii: "A"): guard readSubstitutions() else { return false }
+            case UInt8(ascii: "1")...UInt8(ascii: "9"):
+                guard skipText(startingWith: byte) else { return false }
+                elements.append(.type)
+            default: return false
+            }
+        }
+        return false
+    }
+
+    /// Removes the elements from the last one that meets a condition on, and returns their number.
+    private mutating func removeLast(through condition: (Element) -> Bool) -> Int? {
+        guard let index = elements.lastIndex(where: condition) else { return nil }
+        defer { elements.removeSubrange(index...) }
+        return elements.count - index
+    }
+
+    /// Reads a number of at most three digits.
+    private mutating func readNumber(startingWith digit: UInt8? = nil) -> Int? {
+        var number = digit.map { Int($0) - 0x30 }
+        while let byte = rest.first, (0x30...0x39).contains(byte) {
+            number = (number ?? 0) * 10 + Int(byte) - 0x30
+            guard number ?? 0 < 1_000 else { return nil }
+            rest = rest.dropFirst()
+        }
+        return number ?? 1
+    }
+
+    private mutating func skipText(startingWith digit: UInt8) -> Bool {
+        guard let count = readNumber(startingWith: digit), count <= rest.count else { return false }
+        rest = rest.dropFirst(count)
+        return true
+    }
+
+    /// Reads `Si` or `S2i`, types of the standard library, or `Sg`, which makes the last type optional.
+    private mutating func readStandardType() -> Bool {
+        guard let count = readNumber(), let letter = rest.popFirst() else { return false }
+        if letter == UInt8(ascii: "g") { return !elements.isEmpty }
+        guard "abdfhijnpqrsuxADJNOPRSTVWXY".utf8.contains(letter) else { return false }
+        for _ in 0..<count { elements.append(.type) }
+        return true
+    }
+
+    /// Reads `AA`, `AbC` or `A2B`: identifiers and types that occurred before.
+    private mutating func readSubstitutions() -> Bool {
+        while true {
+            guard let count = readNumber(), let letter = rest.popFirst() else { return false }
+            for _ in 0..<count { elements.append(.type) }
+            if (0x41...0x5A).contains(letter) { return true }
+            guard (0x61...0x7A).contains(letter) else { return false }
+        }
     }
 }
 

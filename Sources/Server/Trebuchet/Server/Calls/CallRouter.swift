@@ -6,7 +6,7 @@ enum CallPath: Equatable {
     case observed
     /// The method runs on this thread, and the response waits until the changes are written.
     case persisted
-    /// The call waits in the reactor's `CallQueue` and needs no task of its own unless it suspends.
+    /// The call waits in the `CallQueue` of the reactor. It gets a separate task only if it suspends.
     case queued
     /// The call goes to another reactor in a `CrossReactorCallBatch`.
     case crossReactor

@@ -15,7 +15,7 @@ package import TrebuchetActors
 package final class InFlightCall: CancellableCall, @unchecked Sendable {
     /// The state of a call. A payload exists in its phase only.
     enum Phase {
-        /// Nothing waits or works for the call: it was registered, or a phase has ended and the next one follows in this turn.
+        /// The call was registered, or a phase has ended and the next one follows in this turn.
         case registered
         /// It waits for the activation of its actor.
         case awaitingActivation(ActivationWaiter)
@@ -186,7 +186,7 @@ package final class InFlightCall: CancellableCall, @unchecked Sendable {
     /// The client's message, while the call waits for an execution of an actor that may move.
     var message: OwnedMessage? { if case .awaitingExecution(_, let message) = phase { message } else { nil } }
 
-    /// Indicates whether work for the call goes on that does not end with its response.
+    /// Indicates whether work for the call continues after its end.
     var isContinuing: Bool { if case .continuing = phase { true } else { false } }
 
     // MARK: Transitions

@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// The in-flight calls of one connection, and what they count for. The connection performs what the functions return.
+/// The in-flight calls of one connection and their accounting. The connection performs what the functions return.
 ///
 /// Calls in the `CallQueue` and in a `CrossReactorCallBatch` count here, but are not listed.
 struct InFlightCalls {

@@ -82,8 +82,8 @@ final class IdempotentCalls: @unchecked Sendable {
             principal: request.principal, in: persistedResponseQuota(of: name.connection, request))
     }
 
-    /// Returns the quota of the persisted responses of a session. That of this connection is kept: each lookup takes locks that all
-    /// reactors share.
+    /// Returns the quota of the persisted responses of a session. The connection keeps the quota of its own session, since each lookup
+    /// takes locks that all reactors share.
     func persistedResponseQuota(
         of session: CallSessionID, _ request: ServerIdempotencyCache.Memory.Request
     ) -> PersistedResponseQuota {
