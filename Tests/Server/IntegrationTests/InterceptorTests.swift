@@ -333,7 +333,7 @@ import TrebuchetTesting
         let third = try await peer.next()
         #expect(third?.payload.callID == "3" && third?.payload.error?.code == "rateLimited")
         journal.record("end")
-        for _ in 0..<2 { #expect(try await peer.next()?.payload.error?.code == "unauthorized") }
+        for _ in 0..<2 { #expect(try await peer.next()?.payload.error?.code == "unauthenticated") }
         #expect(await eventually { await scene.callsUnderWay == 0 })
         peer.close()
         await scene.end()
