@@ -34,7 +34,7 @@ public macro Trebuchet(executor: TrebuchetExecutor = .reactor) =
 ///
 /// - Parameters:
 ///   - delivery: The values for slow subscribers: the newest one, or every version (`.every(buffer: 256)`).
-///   - persisted: Whether the server's store persists the state. It is loaded before the first call of the actor. Responses and
+///   - persisted: True if the server's store persists the state. It is loaded before the first call of the actor. Responses and
 ///     updates are sent after the values that they show are written. See Docs/Guides/Persistence.md. Not for actors with
 ///     `executor: .concurrent`.
 ///   - version: The format of a persisted state: a literal from 1, to be increased when `migrate` changes. Calls of the actor fail
@@ -58,7 +58,7 @@ public macro StreamedState(
 /// - Parameters:
 ///   - buffer: The number of events buffered for slow subscribers: at least 1, at most 1,048,576 and 16 MiB. The stream of a
 ///     subscriber that falls further behind ends with `overflow`.
-///   - persisted: Whether the server's store persists the events. Then their numbers continue after a restart. Clients that reconnect,
+///   - persisted: True if the server's store persists the events. Then their numbers continue after a restart. Clients that reconnect,
 ///     and clients that observe with `observeMoves(since: bookmark)`, receive all later events. An event, and the response of the call
 ///     that sent it, are sent after the event and the persisted states that the call changed are written. See
 ///     Docs/Guides/Persistence.md. Not for actors with `executor: .concurrent`.

@@ -433,8 +433,8 @@ extension ServerConnection: ClientCallingConnection {
             (ClientActorHosts.shortestIdentity...ScannedEnvelope.maximumIdentifierLength).contains(identity.utf8.count)
         else {
             throw EnvelopeError(
-                "hello: client must be \(ClientActorHosts.shortestIdentity) to \(ScannedEnvelope.maximumIdentifierLength) characters "
-                    + "that cannot be guessed")
+                "hello: client must be an unpredictable text of \(ClientActorHosts.shortestIdentity) to "
+                    + "\(ScannedEnvelope.maximumIdentifierLength) characters")
         }
         let clients = shard.context.hosting
         let key = clients.key(of: identity, principal: principalRow?.principal)

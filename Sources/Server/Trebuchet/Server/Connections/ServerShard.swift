@@ -533,8 +533,8 @@ extension ServerShard {
         record.checkIdle(discarding: true) { mayDeactivate in
             guard mayDeactivate, retainedTypes.insert(type) else { return }
             log(
-                "actor '\(name)' (\(type.name)) was idle for \(policy.time) and cannot be deactivated: it has changed state "
-                    + "that is not persisted; persist the state, or expose the type with discarding: true")
+                "actor '\(name)' (\(type.name)) was idle for \(policy.time) and cannot be deactivated: it has changed "
+                    + "state without persistence; persist the state, or expose the type with discarding: true")
         }
     }
 

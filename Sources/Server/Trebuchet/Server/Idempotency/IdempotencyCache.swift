@@ -211,7 +211,7 @@ struct IdempotencyCache<Call> {
         // A response is delivered only to the principal of the call.
         guard entry.author.principal == request.author else { return .refused(Self.forgotten) }
         guard entry.digest == request.digest else {
-            let text = "call \(name.number) of that connection had another target or other arguments"
+            let text = "call \(name.number) of the connection had another target or other arguments"
             return .refused(TrebuchetError(.invalidArguments, text))
         }
         switch entry.state {

@@ -82,8 +82,8 @@ final class IdempotentCalls: @unchecked Sendable {
             principal: request.principal, in: persistedResponseQuota(of: name.connection, request))
     }
 
-    /// Returns the quota of the persisted responses of a session. The connection keeps the quota of its own session, since each lookup
-    /// takes locks that all reactors share.
+    /// Returns the quota of the persisted responses of a session. A connection keeps that of its session: each lookup takes locks that all
+    /// reactors share.
     func persistedResponseQuota(
         of session: CallSessionID, _ request: ServerIdempotencyCache.Memory.Request
     ) -> PersistedResponseQuota {
@@ -428,7 +428,7 @@ final class IdempotentCalls: @unchecked Sendable {
         guard call.principal.map({ PrincipalName($0) }) == principal else { return .failure(ofEarlierServer) }
         guard call.digest == digest else {
             return .failure(
-                TrebuchetError(.invalidArguments, "that call had another target or other arguments"))
+                TrebuchetError(.invalidArguments, "the call with this number had another target or other arguments"))
         }
         return call.answer ?? .failure(hadBegun)
     }
