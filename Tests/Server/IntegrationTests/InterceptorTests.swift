@@ -301,9 +301,9 @@ import TrebuchetTesting
         let peer = try await RawPeer.connect(scene.address)
         peer.send(
             #"{"type":"invocation","payload":{"callID":"1","actorID":"\#(name)","targetIdentifier":"add(_:)","#
-                + #""arguments":[1],"timeoutMilliseconds":50}}"#)
+                + #""arguments":[1],"timeoutMilliseconds":1000}}"#)
+        await journal.wait(for: "add 1")
         #expect(try await peer.next()?.payload.error?.code == "timeout")
-        #expect(journal.entries.contains("add 1"))
         #expect(await eventually { await scene.callsUnderWay == 0 })
         peer.close()
         await scene.end()
@@ -335,6 +335,44 @@ import TrebuchetTesting
         journal.record("end")
         for _ in 0..<2 { #expect(try await peer.next()?.payload.error?.code == "unauthenticated") }
         #expect(await eventually { await scene.callsUnderWay == 0 })
+        peer.close()
+        await scene.end()
+    }
+
+    @Test("interceptors that work on after their call was cancelled count as a call until they end")
+    func workAfterCancellation() async throws {
+        let journal = Journal()
+        var limits = ServerLimits()
+        limits.calls.perConnection = 2
+        let scene = try await Scene(
+            [
+                Around { request, next in
+                    do {
+                        return try await next(request)
+                    } catch {
+                        journal.record("failed")
+                        // A task of its own, which the cancellation does not reach.
+                        await Task { await journal.wait(for: "end") }.value
+                        throw error
+                    }
+                }
+            ], journal: journal, limits: limits)
+        let peer = try await RawPeer.connect(scene.address)
+        for callID in ["1", "2"] { peer.invoke(callID, "one", "wait()") }
+        #expect(await eventually { journal.entries.count { $0 == "waits" } == 2 })
+        for callID in ["1", "2"] {
+            peer.send(#"{"type":"cancel","payload":{"callID":"\#(callID)"}}"#)
+            #expect(try await peer.next()?.payload.error?.code == "cancelled")
+        }
+        #expect(await eventually { journal.entries.count { $0 == "failed" } == 2 })
+        peer.invoke("3", "one", "add(_:)", "[1]")
+        #expect(try await peer.next()?.payload.error?.code == "rateLimited")
+        journal.record("end")
+        #expect(
+            await eventually {
+                peer.invoke("4", "one", "add(_:)", "[1]")
+                return (try? await peer.next())??.payload.result == 1
+            })
         peer.close()
         await scene.end()
     }
@@ -382,6 +420,28 @@ import TrebuchetTesting
         for _ in 0..<3 { _ = try await scene.one.add(1) }
         #expect(await Self.code { try await scene.one.add(1) } == .rateLimited)
         #expect(journal.entries.count { $0 == "a: add(_:)" } == 3)
+        await scene.end()
+    }
+
+    @Test("a repeat counts once for the rates, on whatever reactor its first connection is", arguments: [true, false])
+    func repeatRates(isOnOtherReactor: Bool) async throws {
+        let journal = Journal()
+        var limits = ServerLimits()
+        limits.calls.rate.perConnection = RateLimit(callsPerSecond: 0.001, burst: 1)
+        let scene = try await Scene(
+            [RecordingInterceptor(name: "a", journal: journal)], journal: journal, limits: limits)
+        let first = try await RawPeer.connect(scene.address)
+        first.call("1", "one", "addOnce(_:)", "[5]")
+        #expect(try await first.next()?.payload.result == 5)
+        var next = try await RawPeer.connect(scene.address)
+        while (next.reactorIndex != first.reactorIndex) != isOnOtherReactor {
+            next.close()
+            next = try await RawPeer.connect(scene.address)
+        }
+        next.call("1", "one", "addOnce(_:)", "[5]", of: first.session)
+        #expect(try await next.next()?.payload.result == 5)
+        next.close()
+        first.close()
         await scene.end()
     }
 

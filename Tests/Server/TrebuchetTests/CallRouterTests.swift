@@ -154,9 +154,10 @@ import Testing
                 traits.isPersisted = bits & 2 != 0
                 traits.hasStartingCalls = bits & 4 != 0
                 traits.isObserved = bits & 8 != 0
-                let path = CallRouter.path(of: traits) { false }
-                let isInPlace = [.inPlace, .observed, .persisted].contains(path)
-                #expect(CallRouter.inPlacePath(of: traits) == (isInPlace ? path : nil))
+                let isInPlace = traits.isSynchronous && place == .thisReactor && !traits.hasStartingCalls
+                let expected: CallPath? =
+                    !isInPlace ? nil : traits.isPersisted ? .persisted : traits.isObserved ? .observed : .inPlace
+                #expect(CallRouter.inPlacePath(of: traits) == expected)
             }
         }
     }

@@ -69,6 +69,17 @@ import Trebuchet
         #expect((38...42).contains(order.prefix(50).count { $0 == "short" }))
     }
 
+    @Test("waiting jobs are counted for a caller and for its network")
+    func waitingCounts() {
+        var queue = Queue()
+        let (many, one) = (Self.caller(1, network: "a"), Self.caller(2, network: "a"))
+        for number in 1...5 { queue.insert("many", number: UInt64(number), of: many) }
+        #expect(queue.waitingCounts(of: many) == (5, 5) && queue.waitingCounts(of: one) == (0, 5))
+        #expect(queue.waitingCounts(of: Self.caller(1, network: "b")) == (0, 0))
+        queue.insert("one", number: 6, of: one)
+        #expect(queue.waitingCounts(of: one) == (1, 6))
+    }
+
     @Test("a debt falls while no jobs wait: it does not let a caller wait behind each of many others")
     func settled() {
         func place(ofOneAfter pause: Int) -> Int? {

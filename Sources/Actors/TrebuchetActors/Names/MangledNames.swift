@@ -89,6 +89,9 @@ private struct MangledTypes {
         case tuple(Int)
     }
 
+    /// The maximum number of elements; longer types are not understood. A client chooses the text.
+    private static let maximumElements = 1_024
+
     private var rest: Slice<UnsafeBufferPointer<UInt8>>
     private var elements: [Element] = []
 
@@ -109,7 +112,7 @@ private struct MangledTypes {
 
     /// Reads the types up to the effects of the method; returns false if they are not understood.
     private mutating func readTypes() -> Bool {
-        while let byte = rest.popFirst() {
+        while elements.count <= Self.maximumElements, let byte = rest.popFirst() {
             switch byte {
             case UInt8(ascii: "Y"), UInt8(ascii: "K"), UInt8(ascii: "F"):
                 return true
@@ -171,7 +174,13 @@ private struct MangledTypes {
         guard let count = readNumber(), let letter = rest.popFirst() else { return false }
         if letter == UInt8(ascii: "g") { return !elements.isEmpty }
         guard "abdfhijnpqrsuxADJNOPRSTVWXY".utf8.contains(letter) else { return false }
-        for _ in 0..<count { elements.append(.type) }
+        return appendTypes(count)
+    }
+
+    /// Appends types; returns false above the maximum number.
+    private mutating func appendTypes(_ count: Int) -> Bool {
+        guard elements.count + count <= Self.maximumElements else { return false }
+        elements.append(contentsOf: repeatElement(.type, count: count))
         return true
     }
 
@@ -179,7 +188,7 @@ private struct MangledTypes {
     private mutating func readSubstitutions() -> Bool {
         while true {
             guard let count = readNumber(), let letter = rest.popFirst() else { return false }
-            for _ in 0..<count { elements.append(.type) }
+            guard appendTypes(count) else { return false }
             if (0x41...0x5A).contains(letter) { return true }
             guard (0x61...0x7A).contains(letter) else { return false }
         }

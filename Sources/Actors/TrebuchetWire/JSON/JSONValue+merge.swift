@@ -225,7 +225,8 @@ extension JSONValue {
         }
     }
 
-    /// The members of an object; nil for another kind of value. Setting them makes this an object; setting nil has no effect.
+    /// The members of an object; nil for another kind of value. Setting them makes this an object. Assigning nil has no effect; an
+    /// `inout` use that leaves nil makes an object null.
     public var members: JSONObject? {
         get { if case .object(let members) = self { members } else { nil } }
         set { if let newValue { self = .object(newValue) } }

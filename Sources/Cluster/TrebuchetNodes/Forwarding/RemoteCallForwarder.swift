@@ -178,7 +178,7 @@ final class RemoteCallForwarder: ConnectionForwarder {
                 // The local resumption takes a new reservation.
                 _ = relayed.removeStream()
                 guard !relayed.isResumption else {
-                    relayed.withMessage { connection.handleReturned($0) }
+                    relayed.withMessage { connection.handleReturnedResumption($0) }
                     continue
                 }
                 connection.continuing(call) { relayed.withMessage { connection.handleReturned($0) } }

@@ -87,8 +87,12 @@ public struct AccessPolicy: Sendable {
     public var interceptors: [any ServerInterceptor] = []
 
     /// The names of the header fields that `CallerConnection.headers` has of the request with which a client connects. Default none. Fields
-    /// of a client that is connected to another cluster node are those that its node retains.
+    /// of a client that is connected to another cluster node are those that its node retains. A value of more than 1,024 bytes is not
+    /// retained.
     public var retainedHeaders: Set<String> = []
+
+    /// The maximum length of a retained value in bytes.
+    private static let maximumRetainedBytes = 1_024
 
     /// Called for each accepted connection, before its first call; `onClose` is called at its end. It runs on the connection's
     /// reactor and must not block.
@@ -167,7 +171,10 @@ public struct AccessPolicy: Sendable {
     func caller(_ request: HTTPRequestHead, from address: SocketAddress?) async throws -> Caller {
         let principal = try await authenticate?(request)
         var headers: [String: String] = [:]
-        for name in retainedHeaders { headers[name.lowercased()] = request.headers[name] }
+        for name in retainedHeaders {
+            guard let value = request.headers[name], value.utf8.count <= Self.maximumRetainedBytes else { continue }
+            headers[name.lowercased()] = value
+        }
         return Caller(connection: CallerConnection(principal: principal, remoteAddress: address, headers: headers))
     }
 }

@@ -139,7 +139,7 @@ struct ServerInterceptors: Sendable {
     let admissions: [any AdmissionInterceptor]
     /// The first other one, and all behind it.
     let others: [any ServerInterceptor]
-    let readArguments: Bool
+    let needsArguments: Bool
 
     /// Interceptors that refuse everything.
     static let refusingAll = ServerInterceptors([ClosedServer()])
@@ -160,7 +160,7 @@ struct ServerInterceptors: Sendable {
         }
         self.admissions = admissions
         others = Array(interceptors[admissions.count...])
-        readArguments = interceptors.contains { $0.readsArguments }
+        needsArguments = interceptors.contains { $0.readsArguments }
     }
 
     /// Runs the interceptors that may suspend around `last`.

@@ -85,8 +85,11 @@ struct FairQueue<Connection: Hashable, Network: Hashable, Job> {
         groups.settle(to: settled)
     }
 
-    /// The number of waiting jobs of the caller's network, or of a loopback caller.
-    func waitingCount(of caller: Caller) -> Int { groups.waitingCount(of: Group(caller)) }
+    /// The numbers of waiting jobs of a caller, and of its network.
+    func waitingCounts(of caller: Caller) -> (caller: Int, network: Int) {
+        let group = Group(caller)
+        return (groups.content(of: group)?.waitingCount(of: caller.member) ?? 0, groups.waitingCount(of: group))
+    }
 
     /// Returns whether jobs of the caller wait, or its network has used more than others.
     func mustWait(_ caller: Caller) -> Bool { groups.mustWait(Group(caller)) }
@@ -163,6 +166,8 @@ private struct FairShares<Key: Hashable, Content> {
         if shares.count > maximumIdleShares { shares = shares.filter { $0.value.waiting > 0 } }
         maximumCount = max(64, 2 * shares.count)
     }
+
+    func content(of key: Key) -> Content? { shares[key]?.content }
 
     func waitingCount(of key: Key) -> Int { shares[key]?.waiting ?? 0 }
 

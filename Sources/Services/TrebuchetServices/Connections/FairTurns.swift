@@ -88,7 +88,9 @@ final class FairTurns: EndOfTurnTask {
 
     /// Returns whether a read of a caller may wait for its turn.
     func admitsRead(of connection: CallerConnection) -> Bool {
-        queue.waitingCount(of: Self.caller(connection, connection.host?.network)) < Self.maximumWaiting
+        let waiting = queue.waitingCounts(of: Self.caller(connection, connection.host?.network))
+        // A caller without waiting calls is admitted: others of its network must not use up its place.
+        return waiting.caller == 0 || waiting.network < Self.maximumWaiting
     }
 
     /// Returns whether the first slice of work may begin at once.

@@ -76,6 +76,10 @@ struct InFlightCalls {
         return false
     }
 
+    /// Counts work for a call that has ended without being counted for it.
+    mutating func countFurtherWork() { load.answered += 1 }
+    mutating func releaseFurtherWork() { load.answered -= 1 }
+
     /// Counts a call that takes time. Its memory is reserved already.
     mutating func count(bytes: Int) {
         load.count += 1

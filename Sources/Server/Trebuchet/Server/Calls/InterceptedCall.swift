@@ -31,6 +31,9 @@ final class InterceptedCall: @unchecked Sendable {
     /// Set while the call is in the phase `intercepted`, or has ended in it.
     var isAtWork = true
 
+    /// True if the interceptors count besides their call, which has ended before them.
+    var isCountedAlone = false
+
     /// True if the call was executed or refused.
     var hasOutcome: Bool { if case .after = phase { true } else { false } }
 

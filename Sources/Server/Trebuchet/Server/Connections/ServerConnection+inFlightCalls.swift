@@ -31,7 +31,8 @@ extension ServerConnection {
             return nil
         }
         let bytes = message.bytes.count + (isInTransit ? 0 : CallLoad.overhead)
-        if !isInTransit, isCounted {
+        // A call that continues was admitted before.
+        if !isInTransit, isCounted || earlier != nil {
             _ = account.adjustUsage(by: bytes)
         } else if !isInTransit, let refusal = refusal(ofBytes: bytes) {
             fail(message, refusal)
@@ -289,7 +290,10 @@ extension ServerConnection {
             if request.isRepeatable { return }
             hasBegun = request.mayHaveBegun
         case .running, .readingStore: hasBegun = true
-        case .intercepted: hasBegun = call.intercepted?.hasOutcome == true
+        case .intercepted:
+            hasBegun = call.intercepted?.hasOutcome == true
+            // The response is recorded: the client repeats the call.
+            if hasBegun, call.mayHaveRun { return }
         default: hasBegun = false
         }
         if let upstream, !hasBegun {

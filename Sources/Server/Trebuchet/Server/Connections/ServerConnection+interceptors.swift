@@ -14,7 +14,8 @@ extension ServerConnection {
         _ message: borrowing Message, _ target: String, _ method: ActorMethod?, of type: ActorType
     ) -> Bool {
         // A message that is handled again has been intercepted, except at another server.
-        guard let interceptors = shard.interceptors, !isServer, !isCounted || continuedCall?.wasForwarded == true
+        guard let interceptors = shard.interceptors, !isServer,
+            !isCounted || isReturnedResumption || continuedCall?.wasForwarded == true
         else { return false }
         let isAsynchronous = !interceptors.others.isEmpty
         if isAsynchronous, !isCounted, shard.context.hasRates, let refusal = rateRefusal(of: target, message.actorName)
@@ -22,7 +23,7 @@ extension ServerConnection {
             fail(message, refusal)
             return true
         }
-        let request = request(message, target, method, of: type, readsArguments: interceptors.readArguments)
+        let request = request(message, target, method, of: type, readsArguments: interceptors.needsArguments)
         do {
             for interceptor in interceptors.admissions { try interceptor.admit(request) }
         } catch {
@@ -102,7 +103,6 @@ extension ServerConnection {
         continuing(call) { owned.withMessage { handleReturned($0) } }
         // Each path registers, refuses or forwards the call.
         guard intercepted.call === call else { return }
-        if intercepted.isRefused { return hold(intercepted, call) }
         let error = TrebuchetError(.internal, "the call has ended without an outcome")
         intercepted.detach(error)
         fail(call.callID, error)
@@ -112,6 +112,7 @@ extension ServerConnection {
     private func interceptorsDidEnd(
         _ intercepted: InterceptedCall, _ request: ServerRequest, _ result: Result<InterceptedResult, any Error>
     ) {
+        if intercepted.isCountedAlone { calls.releaseFurtherWork() }
         guard let call = intercepted.call else { return }
         if !intercepted.hasProceeded, !call.isAnswered, case .failure(let error) = result {
             reportRejection(of: request.actor, request.target, error)
@@ -120,6 +121,11 @@ extension ServerConnection {
         stopWork(of: intercepted)
         intercepted.detach(CancellationError())
         if !call.isAnswered { finish(call, outcome) }
+    }
+
+    /// Counts a withdrawn call again whose refusal its interceptors have received.
+    func holdIfRefused(_ call: InFlightCall) {
+        if let intercepted = call.intercepted, intercepted.isRefused { hold(intercepted, call) }
     }
 
     /// Counts interceptors that have received a refusal as a call, with the deadline of the refused one.
@@ -137,6 +143,13 @@ extension ServerConnection {
         calls.list(call)
         if calls.count(call) { link.pauseReading() }
         shard.counts.count(.callsBegun)
+    }
+
+    /// Counts interceptors that work on after their call, until they end.
+    private func countAlone(_ intercepted: InterceptedCall) {
+        guard !intercepted.isAtWork, !intercepted.isCountedAlone else { return }
+        intercepted.isCountedAlone = true
+        calls.countFurtherWork()
     }
 
     private func stopWork(of intercepted: InterceptedCall) {
@@ -188,6 +201,7 @@ extension ServerConnection {
     func endInterception(of call: InFlightCall) {
         guard let intercepted = call.intercepted else { return }
         stopWork(of: intercepted)
+        countAlone(intercepted)
         intercepted.detach(
             TrebuchetError(.unavailable, "the actor has moved to another server, which intercepts the call"))
     }
@@ -200,7 +214,10 @@ extension ServerConnection {
     /// Passes the outcome of a call to its interceptors. Returns the outcome for the client; nil if it depends on them.
     func outcome(of call: InFlightCall, _ outcome: CallOutcome) -> CallOutcome? {
         guard let intercepted = call.intercepted, !call.isAnswered else { return outcome }
-        if let final = intercepted.receive(outcome) { return final }
+        if let final = intercepted.receive(outcome) {
+            countAlone(intercepted)
+            return final
+        }
         intercepted.isAtWork = true
         if case .awaitingStreams(let barrier)? = call.beginInterception() { release(barrier) }
         return nil

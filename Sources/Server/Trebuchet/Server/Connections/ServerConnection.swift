@@ -48,6 +48,8 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// True while the message in hand was not sent by the client, or was counted before. Read and written in one step, so access
     /// needs no check.
     @exclusivity(unchecked) package internal(set) var isCounted = false
+    /// True while a resumption is handled that was passed to another server and returns.
+    var isReturnedResumption = false
     /// The rate limits, at a server with rates, from the first call on.
     var buckets: ConnectionBuckets?
     /// The authorization cache, where the server has one, from the first call on.

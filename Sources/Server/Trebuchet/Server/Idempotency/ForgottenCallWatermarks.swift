@@ -107,8 +107,8 @@ struct ForgottenCallWatermarks {
 /// The greatest number of each key, in a limited number of buckets that each have a limited number of keys. In a full bucket the
 /// smallest number becomes the watermark of all its other keys. A pure value; a watermark never falls.
 ///
-/// The buckets are chosen by a hash with the seed of the process. A key that refuses those of its bucket thus needs as many helpers
-/// with great numbers there as the bucket has places, and cannot choose the bucket.
+/// The buckets are chosen by a hash with the seed of the process. To refuse the other keys of a bucket, a caller needs more keys with
+/// great numbers in it than the bucket has places, and it cannot choose the bucket.
 struct Watermarks<Key: Hashable> {
     private struct Bucket {
         var marks: [(key: Key, number: UInt64)] = []
@@ -136,8 +136,8 @@ struct Watermarks<Key: Hashable> {
 
     /// The watermark of a key; 0 if there is none.
     subscript(key: Key) -> UInt64 {
-        let bucket = buckets[bucket(of: key)]
-        return max(bucket.rest, bucket.marks.first { $0.key == key }?.number ?? 0)
+        let found = buckets[bucket(of: key)]
+        return max(found.rest, found.marks.first { $0.key == key }?.number ?? 0)
     }
 
     mutating func raise(_ key: Key, to number: UInt64) {

@@ -42,8 +42,12 @@ struct IdempotencyCache<Call> {
         var isOfServer = false
 
         fileprivate var author: PrincipalName? { principal.map { PrincipalName($0) } }
-        /// The narrowest quota scope of the caller besides its connection.
-        var scope: QuotaScope { author.map { .principal($0) } ?? host.map { .host($0.number) } ?? .server }
+        /// The quota scope of the caller: its principal, or its network, because a client may have all hosts of an IPv6 network.
+        var scope: QuotaScope {
+            if let author { return .principal(author) }
+            guard let network = host?.network else { return .server }
+            return network.isNetwork ? .network(network.number) : .host(network.number)
+        }
         /// The quota scopes of the caller besides its connection.
         var scopes: QuotaScopes { QuotaScopes(connection: nil, principal: principal, host: host) }
     }
@@ -92,9 +96,8 @@ struct IdempotencyCache<Call> {
         var isOpen: Bool
         var entries: [UInt64: Entry] = [:]
         var bytes = 0
-        /// Calls up to this number may have run and expired.
-        var forgotten: UInt64 = 0
-        var hasForgotten = false
+        /// Calls up to this number may have run and expired; nil if none has.
+        var forgotten: UInt64?
 
         init(_ name: Name, _ request: Request, _ quotas: QuotaLedger) {
             self.name = name.connection
@@ -206,7 +209,7 @@ struct IdempotencyCache<Call> {
             // A new call may come from any principal; a repeat must come from the connection's last principal.
             let isOther = request.isRepeat && connection.author.principal != request.author
             if isOther { return .refused(Self.forgotten) }
-            return name.number <= connection.forgotten ? .forgotten : nil
+            return connection.forgotten.map { name.number <= $0 } == true ? .forgotten : nil
         }
         // A response is delivered only to the principal of the call.
         guard entry.author.principal == request.author else { return .refused(Self.forgotten) }
@@ -328,8 +331,7 @@ struct IdempotencyCache<Call> {
             connection.bytes -= entry.bytes
             entry.author.release(bytes: entry.bytes)
             // The order of responses differs from that of calls.
-            connection.forgotten = max(connection.forgotten, number)
-            connection.hasForgotten = true
+            connection.forgotten = max(connection.forgotten ?? 0, number)
             dropIfEmpty(connection)
         }
         // Compacts when half of it has expired, so that each is moved once on average.
@@ -347,9 +349,9 @@ struct IdempotencyCache<Call> {
         guard !connection.isOpen, connection.entries.isEmpty else { return }
         connections[connection.name] = nil
         // Otherwise all of its calls were withdrawn before they started.
-        guard connection.hasForgotten else { return }
+        guard let forgotten = connection.forgotten else { return }
         if let carried = connection.carried {
-            carried.wasForgotten(upTo: connection.forgotten, of: connection.author.scope)
+            carried.wasForgotten(upTo: forgotten, of: connection.author.scope)
         } else {
             forgottenNumber = max(forgottenNumber, connection.name.number)
         }

@@ -118,16 +118,17 @@ final class IdempotentCalls: @unchecked Sendable {
         }
         // The waiting repeat counts as a running call.
         guard let call = connection.registerCall(message, isPermitted: false) else { return }
-        let owned = OwnedMessage(message)
+        let (owned, wasCounted) = (OwnedMessage(message), connection.isCounted)
         old.reactor.execute { [connection] in
             old.closeSession(name.connection, of: principal)
             connection.shard.reactor.execute {
                 guard connection.isOpen, !call.isAnswered else { return }
-                owned.withMessage {
+                owned.withMessage { message in
                     if let refusal = connection.refusalOfReplacedPrincipal(call) {
-                        return self.refuse(call, $0, refusal)
+                        return self.refuse(call, message, refusal)
                     }
-                    self.repeatCall(name, $0, call)
+                    guard wasCounted else { return self.repeatCall(name, message, call) }
+                    connection.withoutCounting { self.repeatCall(name, message, call) }
                 }
             }
         }
@@ -203,7 +204,9 @@ final class IdempotentCalls: @unchecked Sendable {
                 return connection.deliver(answer, to: call)
             }
             connection.withdraw(call)
-            connection.continuing(call) { owned.withMessage { self.repeatCall(name, $0, hasLookedUp: true) } }
+            connection.continuing(call) {
+                connection.withoutCounting { owned.withMessage { self.repeatCall(name, $0, hasLookedUp: true) } }
+            }
         }
     }
 
@@ -354,7 +357,9 @@ final class IdempotentCalls: @unchecked Sendable {
                 return connection.deliver(answer ?? .failure(Self.ofEarlierServer), to: call)
             }
             connection.withdraw(call)
-            connection.continuing(call) { owned.withMessage { self.rerunCall($0, session, number) } }
+            connection.continuing(call) {
+                connection.withoutCounting { owned.withMessage { self.rerunCall($0, session, number) } }
+            }
         }
     }
 

@@ -77,11 +77,20 @@ extension ServerConnection {
         withoutCounting { handleAgain(message) }
     }
 
+    /// Handles a resumption that was on its way to another server, so interceptors have not run.
+    package func handleReturnedResumption(_ message: borrowing Message) {
+        isReturnedResumption = true
+        defer { isReturnedResumption = false }
+        handleReturned(message)
+    }
+
     /// Handles a withdrawn call again in `body`, with its deadline and the decision of the access rules. Otherwise a call that
     /// returns repeatedly would never end.
     ///
     /// A call whose principal has left the connection meanwhile fails instead.
     package func continuing(_ call: InFlightCall, _ body: () -> Void) {
+        // The interceptors that receive a refusal of the withdrawn call decide its response.
+        defer { holdIfRefused(call) }
         if let refusal = refusalOfReplacedPrincipal(call) {
             let error = call.mayHaveRun ? refusal.ofSentCall : refusal
             if call.intercepted?.refuse(error) == true { return }
@@ -118,8 +127,9 @@ extension ServerConnection {
 
     /// Handles messages in `body` that the client did not send, or that were counted before.
     func withoutCounting(_ body: () -> Void) {
+        let before = isCounted
         isCounted = true
-        defer { isCounted = false }
+        defer { isCounted = before }
         body()
     }
 
