@@ -1,4 +1,5 @@
 import Platform
+import Synchronization
 import Testing
 import Trebuchet
 
@@ -176,13 +177,14 @@ import Trebuchet
         var limits = CollectionLimits()
         limits.writesPerConnection = RateLimit(callsPerSecond: 10_000, burst: 10_000)
         limits.writesPerPrincipal = limits.writesPerConnection
+        let many = 60
+        let order = CallOrder(of: "ada", count: kind == "open" ? many + 1 : many, other: "bob")
         try await CollectionTestEnvironment.run(
-            rules: ClosureRules { _, _, _ in }, limits: limits, reactors: 1
+            rules: ClosureRules { _, _, _ in }, limits: limits, reactors: 1, interceptors: [order]
         ) { environment in
             let (ada, bob) = (environment.guest("ada"), environment.guest("bob"))
             try await ada.client.connect()
             try await bob.client.connect()
-            let many = 60
             let fields = JSONObject((0..<500).map { (key: "k\(10_000 + $0)", value: .integer(1)) })
             // Each call takes several slices.
             let query = CollectionQuery(where: (0..<20).map { .field("k\(10_000 + $0)", doesNotEqual: .integer(2)) })
@@ -203,27 +205,74 @@ import Trebuchet
                 if kind == "open", number == many { return _ = try await collection.open(EncodedJSON(query.value)) }
                 _ = try await collection.get(query)
             }
-            try await withThrowingTaskGroup(of: Bool.self) { group in
+            order.hold()
+            try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<(kind == "open" ? many + 1 : many) {
-                    group.addTask {
-                        try await call(ada, number)
-                        return false
-                    }
+                    group.addTask { try await call(ada, number) }
                 }
-                // Some of them have begun.
-                while try await bob.collection("none").get(CollectionQuery(limit: 1)).documents.count > 0 {}
-                group.addTask {
-                    try await call(bob, many)
-                    return true
-                }
-                var before = 0
-                for try await isOther in group {
-                    if isOther { break }
-                    before += 1
-                }
-                #expect(before < many / 3, "\(before)")
+                group.addTask { try await call(bob, many) }
                 try await group.waitForAll()
             }
+            let before = try #require(order.endedDuringOtherCall)
+            #expect(before < many / 3, "\(before)")
         }
+    }
+}
+
+/// Holds the calls of two callers until all have arrived; then the call of the other caller begins when three of the first caller have
+/// ended. So the order does not depend on the speed of the clients.
+private final class CallOrder: ServerInterceptor {
+    private struct State {
+        var isHolding = false
+        var arrived = 0
+        var ended = 0
+        var endedAtBegin: Int?
+        var endedDuringOtherCall: Int?
+        var waiting: [CheckedContinuation<Void, Never>] = []
+        var other: CheckedContinuation<Void, Never>?
+
+        mutating func wait(for continuation: CheckedContinuation<Void, Never>, isOther: Bool) {
+            if isOther { other = continuation } else { waiting.append(continuation) }
+            arrived += 1
+        }
+    }
+
+    private let (caller, count, other): (String, Int, String)
+    private let state = Mutex(State())
+
+    init(of caller: String, count: Int, other: String) {
+        (self.caller, self.count, self.other) = (caller, count, other)
+    }
+
+    /// The number of calls of the first caller that have ended during the call of the other one.
+    var endedDuringOtherCall: Int? { state.withLock { $0.endedDuringOtherCall } }
+
+    func hold() { state.withLock { $0.isHolding = true } }
+
+    func call(_ request: ServerRequest, next: Next) async throws -> InterceptedResult {
+        guard state.withLock({ $0.isHolding }) else { return try await next(request) }
+        let isOther = request.principal?.id == other
+        await withCheckedContinuation { continuation in
+            let begins = state.withLock { state in
+                state.wait(for: continuation, isOther: isOther)
+                guard state.arrived == count + 1 else { return [CheckedContinuation<Void, Never>]() }
+                defer { state.waiting = [] }
+                return state.waiting
+            }
+            for call in begins { call.resume() }
+        }
+        let result = try await next(request)
+        let begin = state.withLock { state -> CheckedContinuation<Void, Never>? in
+            if isOther {
+                state.endedDuringOtherCall = state.ended - (state.endedAtBegin ?? 0)
+                return nil
+            }
+            state.ended += 1
+            guard state.ended == 3 else { return nil }
+            state.endedAtBegin = state.ended
+            return state.other
+        }
+        begin?.resume()
+        return result
     }
 }

@@ -28,10 +28,12 @@ struct CollectionTestEnvironment {
     static func run(
         store: any StateStore = MemoryStore(), rules: any CollectionRules = CreatorRules(),
         limits: CollectionLimits = CollectionLimits(),
-        clock: CollectionClock = CollectionClock(), reactors: Int? = nil,
+        clock: CollectionClock = CollectionClock(), reactors: Int? = nil, interceptors: [any ServerInterceptor] = [],
         isolation: isolated (any Actor)? = #isolation, _ body: (CollectionTestEnvironment) async throws -> Void
     ) async throws {
-        let environment = try await begin(store: store, rules: rules, limits: limits, clock: clock, reactors: reactors)
+        let environment = try await begin(
+            store: store, rules: rules, limits: limits, clock: clock, reactors: reactors,
+            interceptors: interceptors)
         do {
             try await body(environment)
         } catch {
@@ -44,10 +46,12 @@ struct CollectionTestEnvironment {
     static func begin(
         store: any StateStore = MemoryStore(), rules: any CollectionRules = CreatorRules(),
         limits: CollectionLimits = CollectionLimits(),
-        clock: CollectionClock = CollectionClock(), port: Int = 0, reactors: Int? = nil
+        clock: CollectionClock = CollectionClock(), port: Int = 0, reactors: Int? = nil,
+        interceptors: [any ServerInterceptor] = []
     ) async throws -> CollectionTestEnvironment {
         var access = AccessPolicy.open
         access.identifiesCallers = true
+        access.interceptors = interceptors
         access.authenticate = { request in
             request.bearerToken.flatMap { $0 == "nobody" ? nil : Principal(id: $0) }
         }
