@@ -53,6 +53,8 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     /// does not delay calls from other reactors, of which each connection has few.
     private var sent = WorkQueue<@Sendable () -> Void>()
     private var jobs = WorkQueue<Work>()
+    /// The number of jobs that have run.
+    private var jobsRun: UInt64 = 0
     var ready = WorkQueue<any Resumable>()
     var longSteps = WorkQueue<any Resumable>()
     /// The number of steps of TLS handshakes that connections have made in this turn.
@@ -278,8 +280,8 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     private static let manyJobs = 64
     private static let jobsOfConnection = 4
 
-    /// The number of waiting jobs.
-    package var jobCount: Int { jobs.count }
+    /// The number of all jobs: those that have run, and those that wait.
+    package var jobCount: UInt64 { jobsRun &+ UInt64(jobs.count) }
 
     private var hasManyJobs: Bool { jobs.count > Self.manyJobs }
 
@@ -294,8 +296,17 @@ public final class Reactor: EventLoop, @unchecked Sendable {
 
     /// Returns whether a connection has added its share of the jobs, at a clock reading of its slice.
     ///
-    /// - Parameter count: the number of waiting jobs at the start of the slice.
-    package func hasAddedJobs(to count: Int) -> Bool { hasManyJobs && jobs.count >= count + Self.jobsOfConnection }
+    /// - Parameter count: `jobCount` at the start of the slice.
+    package func hasAddedJobs(to count: UInt64) -> Bool {
+        hasManyJobs && jobCount >= count &+ UInt64(Self.jobsOfConnection)
+    }
+
+    /// Returns whether the jobs that a connection added in its last slice must run before its next one. Otherwise, connections that add
+    /// jobs faster than they run would make the queue longer in each turn.
+    ///
+    /// - Parameter count: `jobCount` at the end of that slice.
+    @inline(__always)
+    package func mustRunJobs(upTo count: UInt64) -> Bool { hasManyJobs && jobsRun < count }
 
     /// Returns whether an accepted connection may continue its TLS handshake in this turn, and counts it. Many connections that
     /// begin at once take turns with other work.
@@ -375,6 +386,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
         let task = tasks.asUnownedTaskExecutor()
         var slice = slice(turnBegan)
         for _ in 0..<jobs.count {
+            jobsRun &+= 1
             switch jobs.removeFirst() {
             // Each job runs as it was queued. A job that is run with a preference it does not have would be queued again at each
             // step from one actor of the reactor to another.

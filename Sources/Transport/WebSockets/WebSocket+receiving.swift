@@ -69,9 +69,14 @@ extension WebSocket: ByteChannelDelegate, Resumable {
     /// Handles `bytes` until they are consumed, reading pauses or the connection's time slice is used up; `bytes` is then the
     /// rest. The caller calls `afterReading` at a suitable place.
     private func read(_ bytes: inout UnsafeMutableRawBufferPointer, _ handler: any WebSocketHandler) {
+        if reactor.mustRunJobs(upTo: lastJob) { return continueInLaterTurn() }
         isReading = true
         var slice = reactor.connectionSlice(budget: Self.shareOfTurn, stride: stride)
         let jobs = reactor.jobCount
+        defer {
+            let count = reactor.jobCount
+            if count > jobs { lastJob = count }
+        }
         reading: while true {
             var size = 0
             switch nextEvent(&bytes) {
@@ -131,9 +136,14 @@ extension WebSocket: ByteChannelDelegate, Resumable {
         let isUsedUp = slice.isUsedUp(lastClockReading: &reactor.lastClockReading)
         stride = slice.stride
         guard isUsedUp || slice.count >= Self.messagesPerTurn || reactor.hasAddedJobs(to: jobs) else { return false }
+        continueInLaterTurn()
+        return true
+    }
+
+    @inline(never)
+    private func continueInLaterTurn() {
         isQueued = true
         reactor.scheduleResume(self)
-        return true
     }
 
     /// Continues reading; called by the reactor in a later turn.

@@ -95,6 +95,8 @@ public final class WebSocket: @unchecked Sendable {
         var bufferedBytes = 0
         /// The stride of the time slice. It starts at 1, because the first messages of a connection may be expensive.
         var stride: UInt8 = 1
+        /// The number of all jobs of the reactor at the end of the last slice that added some.
+        var lastJob: UInt64 = 0
     }
 
     var keepalive: Keepalive {
@@ -106,6 +108,11 @@ public final class WebSocket: @unchecked Sendable {
     var stride: Int {
         get { Int(hot.pointee.stride) }
         set { hot.pointee.stride = UInt8(truncatingIfNeeded: newValue) }
+    }
+
+    var lastJob: UInt64 {
+        get { hot.pointee.lastJob }
+        set { hot.pointee.lastJob = newValue }
     }
 
     var machine: WebSocketStateMachine {

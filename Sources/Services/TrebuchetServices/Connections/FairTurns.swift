@@ -96,8 +96,11 @@ final class FairTurns: EndOfTurnTask {
     /// Returns whether the first slice of work may begin at once.
     func mayBegin(_ work: Work) -> Bool {
         guard used < ScanSlice.duration else { return false }
-        return queue.isEmpty && resumed == 0 || !queue.mustWait(work.caller)
+        return queue.isEmpty && resumed == 0 || !mustWait(work)
     }
+
+    /// Returns whether calls of the caller wait, or it has used more than others.
+    func mustWait(_ work: Work) -> Bool { queue.mustWait(work.caller) }
 
     /// Returns when the work may use a time slice: at once for the first one if possible.
     func waitForSlice(_ work: inout Work, isolation: isolated (any Actor)? = #isolation) async {
@@ -110,9 +113,7 @@ final class FairTurns: EndOfTurnTask {
         let (caller, number) = (work.caller, work.number ?? 0)
         while true {
             await tasks.suspend {
-                if self.queue.isEmpty, self.resumed == 0 {
-                    self.queue.settle(Int(clamping: MonotonicClock.now &- self.lastUse))
-                }
+                self.settle(until: MonotonicClock.now)
                 self.queue.insert($0, number: number, of: caller)
                 self.register()
             }
@@ -130,7 +131,9 @@ final class FairTurns: EndOfTurnTask {
     /// Counts the time of a slice that ends now, without the time in which other threads had the processor.
     func charge(_ elapsed: UInt64, to work: inout Work) {
         let nanoseconds = min(elapsed, threadTime.sinceLastReading())
-        lastUse = MonotonicClock.now
+        let now = MonotonicClock.now
+        settle(until: now &- elapsed)
+        lastUse = now
         sliceCount += 1
         used += nanoseconds
         average = (7 * average + nanoseconds) / 8
@@ -159,6 +162,13 @@ final class FairTurns: EndOfTurnTask {
         guard nanoseconds > Self.freeTime + Self.freeTimeOfItem * UInt64(items) else { return false }
         charge(nanoseconds, to: &work)
         return true
+    }
+
+    /// Reduces debts by the time until `time` in which no slice was used and no call waited.
+    private func settle(until time: UInt64) {
+        guard queue.isEmpty, resumed == 0, time > lastUse else { return }
+        queue.settle(Int(clamping: time - lastUse))
+        lastUse = time
     }
 
     private static func caller(_ connection: CallerConnection?, _ network: CallerHost?) -> Queue.Caller {

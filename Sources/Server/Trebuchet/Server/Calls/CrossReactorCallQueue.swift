@@ -41,6 +41,8 @@ final class CrossReactorCallQueue: Resumable, @unchecked Sendable {
     private var scheduled = Schedule.none
     /// Starts at 1: the first calls may be long.
     private var stride = 1
+    /// The number of all jobs of the reactor at the end of the last slice that added some.
+    private var lastJob: UInt64 = 0
     private let unread = Atomic<Int>(0)
     /// The part of `unread` that has arrived at the connection. Accessed on the connection's reactor, like the following properties.
     var unreadCount = 0
@@ -88,6 +90,7 @@ final class CrossReactorCallQueue: Resumable, @unchecked Sendable {
     func resume() {
         var isLongStep = scheduled == .longStep
         scheduled = .none
+        if reactor.mustRunJobs(upTo: lastJob) { return scheduleResume() }
         var slice = reactor.connectionSlice(budget: Self.shareOfTurn, stride: stride)
         let jobs = reactor.jobCount
         while hasWaiting, room > 0, isLongStep || !isNextLarge {
@@ -103,6 +106,8 @@ final class CrossReactorCallQueue: Resumable, @unchecked Sendable {
             }
         }
         stride = slice.stride
+        let count = reactor.jobCount
+        if count > jobs { lastJob = count }
         scheduleResume()
     }
 
