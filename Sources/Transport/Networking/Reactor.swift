@@ -53,8 +53,10 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     /// does not delay calls from other reactors, of which each connection has few.
     private var sent = WorkQueue<@Sendable () -> Void>()
     private var jobs = WorkQueue<Work>()
-    /// The number of jobs that have run.
-    private var jobsRun: UInt64 = 0
+    /// The number of jobs and queued calls that have run.
+    @exclusivity(unchecked) private var jobsRun: UInt64 = 0
+    /// The number of calls that wait outside of `jobs`, of which one job runs many. Each may become a job.
+    @exclusivity(unchecked) private var queuedCalls = 0
     var ready = WorkQueue<any Resumable>()
     var longSteps = WorkQueue<any Resumable>()
     /// The number of steps of TLS handshakes that connections have made in this turn.
@@ -276,14 +278,23 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     }
 
     /// The number of waiting jobs above which a connection begins few calls in a turn that are further jobs. Jobs run in order, so
-    /// those of a connection with a single call wait for the jobs of all others.
-    private static let manyJobs = 64
-    private static let jobsOfConnection = 4
+    /// those of a connection with a single call wait for the jobs of all others. A queued call counts as a quarter.
+    private static let manyJobs = 32
+    private static let jobsOfConnection = 2
 
-    /// The number of all jobs: those that have run, and those that wait.
-    package var jobCount: UInt64 { jobsRun &+ UInt64(jobs.count) }
+    /// The number of all jobs and queued calls: those that have run, and those that wait.
+    package var jobCount: UInt64 { jobsRun &+ UInt64(jobs.count &+ queuedCalls) }
 
-    private var hasManyJobs: Bool { jobs.count > Self.manyJobs }
+    private var hasManyJobs: Bool { jobs.count &+ queuedCalls / 4 > Self.manyJobs }
+
+    /// Counts a call that waits outside of the jobs of the reactor.
+    package func didQueueCall() { queuedCalls &+= 1 }
+
+    /// Counts a queued call that has run or becomes a job.
+    package func didDequeueCall(hasRun: Bool) {
+        queuedCalls &-= 1
+        if hasRun { jobsRun &+= 1 }
+    }
 
     /// Creates the time slice of a connection in a turn, for its input or its calls from another reactor.
     ///
@@ -291,7 +302,8 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     ///   - budget: the duration in nanoseconds.
     ///   - stride: the final stride of the connection's last slice.
     package func connectionSlice(budget: UInt64, stride: Int) -> TimeSlice {
-        TimeSlice(budget: budget, stride: hasManyJobs ? 1 : stride)
+        // The jobs of a connection are counted at clock readings.
+        hasManyJobs ? TimeSlice(budget: budget, stride: 1, mostItems: 1) : TimeSlice(budget: budget, stride: stride)
     }
 
     /// Returns whether a connection has added its share of the jobs, at a clock reading of its slice.

@@ -26,10 +26,12 @@ public struct TimeSlice {
     ///   - stride: the final stride of an earlier slice of such work. If its items were small, the time before the first reading
     ///     is
     ///     not counted.
+    ///   - mostItems: the maximum number of items between two clock readings.
     @inlinable
-    public init(budget: UInt64, stride: Int = Self.maximumStride) {
+    public init(budget: UInt64, stride: Int = Self.maximumStride, mostItems: Int = Self.maximumStride) {
         self.budget = budget
-        mostItems = Self.maximumStride
+        self.mostItems = mostItems
+        let stride = min(stride, mostItems)
         self.stride = stride
         nextCheck = stride
         if stride < Self.maximumStride / 2 { restart() }

@@ -1,3 +1,4 @@
+import Networking
 import Platform
 import Synchronization
 import Testing
@@ -106,7 +107,29 @@ import Trebuchet
 
     @Test("a debt falls between slices too, not only when a call begins to wait")
     func settledBetweenSlices() async {
-        let system = TrebuchetActorSystem.make(reactors: 1)
+        let reactor = ReactorGroup.forServer(count: 1).reactors[0]
+        let mustWait = await withCheckedContinuation { continuation in
+            reactor.execute { continuation.resume(returning: Self.mustWait(on: reactor)) }
+        }
+        #expect(mustWait == [true, false])
+    }
+
+    /// Returns whether a caller must wait after its slice of 3 ms, and whether it must after a pause and a slice of another one.
+    private static func mustWait(on reactor: Reactor) -> [Bool] {
+        let turns = FairTurns(reactor)
+        func useTime(_ work: FairTurns.Work) {
+            let start = MonotonicClock.now
+            while MonotonicClock.now < start + 3_000_000 {}
+            var work = work
+            turns.charge(MonotonicClock.now - start, to: &work)
+        }
+        let callers = (0..<2).map { _ in CallerConnection(principal: nil, remoteAddress: nil) }
+        let works = callers.map { FairTurns.Work($0) }
+        useTime(works[0])
+        let before = turns.mustWait(works[0])
+        ThreadSemaphore().wait(within: .milliseconds(20))
+        useTime(works[1])
+        return [before, turns.mustWait(works[0])]
     }
 
     @Test("the time of a slice is that of its thread: time of other threads is not counted")

@@ -99,4 +99,46 @@ struct FairnessTests {
         let before = try flood(log, JobHandler(log))
         #expect(before < 900, "\(before) jobs of the flood ran first")
     }
+
+    /// Starts a job of 20 µs, and another one behind it, for each message of 24 floods.
+    private final class TwoJobsHandler: WebSocketHandler, Sendable {
+        private let jobs: JobHandler
+        private let log: Log
+
+        init(_ log: Log) { (self.log, jobs) = (log, JobHandler(log)) }
+
+        func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode)
+        {
+            guard opcode == .binary else { return jobs.webSocket(socket, didReceive: message, opcode: opcode) }
+            log.gate.wait()
+            let (number, log) = (Int(message.loadUnaligned(as: UInt32.self)), log)
+            Task(executorPreference: socket.reactor.tasks) {
+                let end = MonotonicClock.now + 20_000
+                while MonotonicClock.now < end {}
+                Task(executorPreference: socket.reactor.tasks) {
+                    log.entries.withLock { $0.append(number) }
+                    if number == 199 { socket.reactor.execute { socket.send(text: "all") } }
+                }
+            }
+        }
+    }
+
+    @Test("many floods of calls that are several jobs each do not make the queue of jobs longer in each turn")
+    func jobsOfMany() throws {
+        let log = Log()
+        let server = try WebSocketServer(port: 0, reactors: .servers(count: 1)) { _ in .accept(TwoJobsHandler(log)) }
+        let flooders = try (0..<24).map { _ in try RawPeer.upgraded(port: server.address.port) }
+        let other = try RawPeer.upgraded(port: server.address.port)
+        for flooder in flooders {
+            try flooder.send((0..<200).flatMap { frame(2, withUnsafeBytes(of: UInt32($0)) { Array($0) }) })
+        }
+        try other.send(text("one call"))
+        log.gate.open()
+        #expect(try other.receiveFrame().payload == Array("answer".utf8))
+        for flooder in flooders { #expect(try flooder.receiveFrame().payload == Array("all".utf8)) }
+        let entries = log.entries.withLock { $0 }
+        #expect(entries.count == 24 * 200 + 1)
+        let before = try #require(entries.firstIndex(of: -1))
+        #expect(before < 1_000, "\(before) calls of the floods ran first")
+    }
 }

@@ -536,6 +536,7 @@ extension ServerConnection: CallQueueOwner {
                         operation, of: record, method, callID: callID, bytes: bytes, within: limit,
                         by: MonotonicClock.now &+ limit.nanoseconds, from: caller, for: self))
                 calls.didQueue()
+                shard.reactor.didQueueCall()
             } catch {
                 record.actorInstance.removeUser()
                 releaseBytes(bytes)
@@ -551,11 +552,16 @@ extension ServerConnection: CallQueueOwner {
     }
 
     package func didRun(_ call: borrowing QueuedCall, _ outcome: CallOutcome) {
-        calls.didDequeue()
+        didDequeue(hasRun: true)
         respond(to: call, outcome)
     }
 
-    package func didWaitForCommit(_ call: borrowing QueuedCall) { calls.didDequeue() }
+    package func didWaitForCommit(_ call: borrowing QueuedCall) { didDequeue(hasRun: true) }
+
+    private func didDequeue(hasRun: Bool) {
+        calls.didDequeue()
+        shard.reactor.didDequeueCall(hasRun: hasRun)
+    }
 
     package func respond(to call: borrowing QueuedCall, _ outcome: CallOutcome) {
         call.record.actorInstance.removeUser()
@@ -578,7 +584,7 @@ extension ServerConnection: CallQueueOwner {
     func recordQueuedCalls() { if calls.queued > 0 { shard.calls.flush() } }
 
     package func detach(_ queued: borrowing QueuedCall) -> (call: any CancellableCall, completion: CallCompletion) {
-        calls.didDequeue()
+        didDequeue(hasRun: false)
         let instance = queued.record.actorInstance
         let call = InFlightCall(queued, at: shard.states)
         if isOpen {
