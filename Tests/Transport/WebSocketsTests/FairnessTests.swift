@@ -100,7 +100,7 @@ struct FairnessTests {
         #expect(before < 900, "\(before) jobs of the flood ran first")
     }
 
-    /// Starts a job of 20 µs, and another one behind it, for each message of 24 floods.
+    /// Starts a job of 100 µs, and another one behind it, for each message of 24 floods.
     private final class TwoJobsHandler: WebSocketHandler, Sendable {
         private let jobs: JobHandler
         private let log: Log
@@ -113,7 +113,7 @@ struct FairnessTests {
             log.gate.wait()
             let (number, log) = (Int(message.loadUnaligned(as: UInt32.self)), log)
             Task(executorPreference: socket.reactor.tasks) {
-                let end = MonotonicClock.now + 20_000
+                let end = MonotonicClock.now + 100_000
                 while MonotonicClock.now < end {}
                 Task(executorPreference: socket.reactor.tasks) {
                     log.entries.withLock { $0.append(number) }
