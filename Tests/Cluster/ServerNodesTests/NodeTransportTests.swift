@@ -62,11 +62,43 @@ import TrebuchetCluster
         receiver.close()
     }
 
+    @Test("a node that ends in order reports which messages it has accepted; later ones have certainly not arrived")
+    func orderlyEnd() async throws {
+        let engine = MemoryEngine()
+        let (a, b) = (try ClusterNode(name: "a"), try ClusterNode(name: "b"))
+        let reactor = try Reactor(name: "nodes")
+        let (here, there, next) = (FrameCounter(on: reactor), FrameCounter(on: reactor), FrameCounter(on: reactor))
+        let sender = NodeTransport(engine, as: a) { _, _ in nil }
+        let receiver = NodeTransport(engine, as: b) { _, _ in there }
+        try await sender.start()
+        try await receiver.start()
+        let line = sender.makeChannel(to: b, here)
+        line.send(.open)
+        for _ in 0..<2 { line.send(.toOwner, [1]) }
+        #expect(await eventually { there.messages == 2 })
+        receiver.refuseMessages()
+        // The engine delivers them.
+        for _ in 0..<3 { line.send(.toOwner, [2]) }
+        await sender.flush()
+        await receiver.end()
+        #expect(await eventually { here.received == [2] })
+        #expect(there.messages == 2 && there.breaks == 1)
+        // It is not live any more, but its inbox and its links may still be open.
+        let second = sender.makeChannel(to: b, next)
+        second.send(.open)
+        second.send(.toOwner, [3])
+        #expect(await eventually { next.received == [0] })
+        #expect(there.messages == 2)
+        sender.close()
+        receiver.close()
+    }
+
     /// Counts received frames.
     private final class FrameCounter: NodeChannelHandler {
         private struct Counts {
             var messages = 0
             var breaks = 0
+            var received: [UInt64] = []
             var overflows = 0
         }
 
@@ -77,10 +109,17 @@ import TrebuchetCluster
 
         var messages: Int { counts.withLock { $0.messages } }
         var breaks: Int { counts.withLock { $0.breaks } }
+        /// The numbers of messages that may have arrived when the channel broke.
+        var received: [UInt64] { counts.withLock { $0.received } }
         var overflows: Int { counts.withLock { $0.overflows } }
 
         func receive(_ frame: NodeFrame) { counts.withLock { $0.messages += frame.kind == .toOwner ? 1 : 0 } }
-        func channelDidBreak(received: UInt64) { counts.withLock { $0.breaks += 1 } }
+        func channelDidBreak(received: UInt64) {
+            counts.withLock {
+                $0.breaks += 1
+                $0.received.append(received)
+            }
+        }
         func channelDidOverflow(received: UInt64) { counts.withLock { $0.overflows += 1 } }
     }
 }

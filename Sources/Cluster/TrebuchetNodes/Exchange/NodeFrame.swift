@@ -15,7 +15,7 @@ struct NodeFrame: Equatable, Sendable {
         /// Another principal has signed in: `ForwardedClient` in JSON.
         case client
         /// Without a channel: the node is being stopped. It responds until its clients have gone, although it does not count as
-        /// live.
+        /// live. With a payload, it has stopped: it accepts no further messages.
         case leaving
         /// Without a channel, from an operator: requests an orderly stop of the node.
         case stop
@@ -57,6 +57,11 @@ struct NodeFrame: Equatable, Sendable {
         BinaryFields.append(accepted, to: &payload)
         return NodeFrame(.ended, channelID: 0, payload)
     }
+
+    /// The report of a node that accepts no further messages, ever.
+    static let stopped = NodeFrame(.leaving, channelID: 0, [1])
+    /// True for the report of a node that accepts no further messages.
+    var isStopped: Bool { kind == .leaving && !payload.isEmpty }
 
     static let headBytes = 13
     var byteCount: Int { Self.headBytes + payload.count }

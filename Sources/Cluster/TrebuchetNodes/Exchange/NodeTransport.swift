@@ -80,6 +80,20 @@ final class NodeTransport: Sendable {
         }
     }
 
+    /// Accepts no further messages. Other nodes are told by `end`.
+    func refuseMessages() { state.withLock { $0.isRefusing = true } }
+
+    /// Ends all channels, and tells the other nodes which of their messages this node has accepted: they send the later ones to the next
+    /// owners. Otherwise the outcome of calls that arrive too late would be unknown. Returns after at most one second.
+    func end() async {
+        refuseMessages()
+        for node in nodes {
+            closeChannels(node, because: .lost)
+            send([.stopped], to: node)
+        }
+        await flush()
+    }
+
     /// Stops sending and receiving without notifying the local channel ends.
     func stopExchange() {
         let inbox = state.withLock { state in
@@ -194,6 +208,7 @@ final class NodeTransport: Sendable {
 
     /// Delivers over a direct link, or else through the engine.
     private func deliver(_ message: NodeMessage, to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
+        guard state.withLock({ $0.peers[node]?.hasStopped != true }) else { return false }
         let bytes = message.bytes
         if let direct = state.withLock({ $0.direct }), await direct.send(bytes, number: message.number, to: node) {
             return true
@@ -243,8 +258,10 @@ final class NodeTransport: Sendable {
             }
         }
         let received: PeerState.ReceiveAction? = state.withLock { state in
-            guard !state.isClosed else { return nil }
+            guard !state.isClosed, !state.isRefusing else { return nil }
             state.addPeer(sender)
+            // Before its channels end: what is sent again must not be sent to it.
+            if message.frames.contains(where: \.isStopped) { state.peers[sender]?.hasStopped = true }
             return state.peers[sender]?.receive(message.number, message.epochs)
         }
         guard let received else { return }

@@ -25,6 +25,8 @@ struct NodeTransportState {
     /// Direct links to nodes, which bypass the engine.
     var direct: NodeLinks?
     var isClosed = false
+    /// True if messages of other nodes are not accepted any more.
+    var isRefusing = false
     /// The number of liveness rounds so far.
     var rounds = 0
     /// The number of the last reading of the live nodes.

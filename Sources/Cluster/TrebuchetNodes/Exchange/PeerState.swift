@@ -46,6 +46,8 @@ struct PeerState {
     /// The number of the last message whose frames were passed on.
     var handled: UInt64 = 0
     var isLeaving = false
+    /// True if the node has reported that it accepts no further messages.
+    var hasStopped = false
     /// The number of consecutive readings of the live nodes without it.
     var absences = 0
     /// True if the node has left while the delivery of a message to it is undecided.
