@@ -2,7 +2,7 @@ internal import Transports
 internal import Relays
 
 /// A receiver of the events of a client's connection.
-protocol ClientConnectionDelegate: AnyObject {
+protocol ClientConnectionDelegate: AnyObject, Sendable {
     /// Called when calls and streams use this link from now on.
     func connection(uses link: any ClientLink, number: Int)
     /// Called when a link is lost: calls sent over it get no response.
@@ -17,50 +17,66 @@ protocol ClientConnectionDelegate: AnyObject {
     func connectionAbandoned(_ error: TransportError)
 }
 
-/// Keeps a client connected: it performs the effects of its state machine.
-///
-/// `@unchecked Sendable`: accessed only on the client's event loop, except for `states`, which any thread may read.
-final class ClientConnection: @unchecked Sendable {
+/// Keeps a client connected: it performs the effects of its state machine. Only on the client's event loop, except for constants and the
+/// user's requests.
+final class ClientConnection: Sendable {
     /// Opens the link of an attempt, which reports `opened` and later `lost`.
     typealias Opener = @Sendable (_ attempt: Int) async throws -> Void
 
     let states = StateRelay<TrebuchetClient.ConnectionState>(.disconnected(nil))
-    weak var delegate: (any ClientConnectionDelegate)?
 
     private let loop: any EventLoop
     private let hasTokenProvider: Bool
-    private var machine: ConnectionMachine
-    private var opener: Opener?
-    private var links: [Int: any ClientLink] = [:]
-    /// The links that are closed when their calls have responses.
-    private var leaving: Set<Int> = []
-    private var attempt: Task<Void, Never>?
-    private var retry: LoopTimer?
-    private var waiting: [LoopWaiter] = []
-    /// True if only callers of `connect` have requested the current attempt.
-    private var hasOnlyWaiters = false
-    /// The callers that wait until links are closed.
-    private var closers: [(links: Set<Int>, waiter: LoopWaiter)] = []
+    private let delegate: LoopVariable<WeakDelegate>
+    private let state: LoopVariable<State>
+
+    /// The receiver of the events, which owns the connection.
+    private struct WeakDelegate {
+        weak var object: (any ClientConnectionDelegate)?
+    }
+
+    /// The machine with the links and tasks that its effects concern, on the event loop.
+    private struct State {
+        var machine: ConnectionMachine
+        var opener: Opener?
+        var links: [Int: any ClientLink] = [:]
+        /// The links that are closed when their calls have responses.
+        var leaving: Set<Int> = []
+        var attempt: Task<Void, Never>?
+        var retry: LoopTimer?
+        var waiting: [LoopWaiter] = []
+        /// True if only callers of `connect` have requested the current attempt.
+        var hasOnlyWaiters = false
+        /// The callers that wait until links are closed.
+        var closers: [(links: Set<Int>, waiter: LoopWaiter)] = []
+    }
 
     init(loop: any EventLoop, policy: ReconnectPolicy, addresses: Int, hasTokenProvider: Bool) {
         self.loop = loop
         self.hasTokenProvider = hasTokenProvider
-        machine = ConnectionMachine(policy: policy, addresses: addresses)
+        delegate = LoopVariable(WeakDelegate(), on: loop)
+        state = LoopVariable(
+            State(machine: ConnectionMachine(policy: policy, addresses: addresses)), on: loop)
+    }
+
+    /// Sets the receiver of its events, which is not retained. Callable from any thread.
+    func setDelegate(_ delegate: any ClientConnectionDelegate) {
+        loop.run { [weak delegate] in self.delegate.value.object = delegate }
     }
 
     /// True if there will be a connection without another request.
     var isExpected: Bool {
-        switch machine.state {
+        switch state.value.machine.state {
         case .connecting, .connected, .draining: true
         case .disconnected, .closed: false
         }
     }
 
     /// True if the current server has sent `goAway` and another connection will follow.
-    var isBeingReplaced: Bool { machine.isBeingReplaced }
+    var isBeingReplaced: Bool { state.value.machine.isBeingReplaced }
 
     /// True if there will never be a connection again.
-    var isClosed: Bool { machine.state == .closed }
+    var isClosed: Bool { state.value.machine.state == .closed }
 
     // MARK: User requests
 
@@ -69,9 +85,9 @@ final class ClientConnection: @unchecked Sendable {
     func connect(_ opener: @escaping Opener) async throws {
         try await wait { waiter in
             guard !waiter.isCancelled else { return }
-            if !self.isExpected { self.hasOnlyWaiters = true }
-            self.opener = opener
-            self.waiting.append(waiter)
+            if !self.isExpected { self.state.value.hasOnlyWaiters = true }
+            self.state.value.opener = opener
+            self.state.value.waiting.append(waiter)
             self.handle(.connectRequested)
         }
     }
@@ -93,19 +109,22 @@ final class ClientConnection: @unchecked Sendable {
 
     private func cancel(_ waiter: LoopWaiter) {
         waiter.cancel()
-        closers.removeAll { $0.waiter === waiter }
-        guard waiting.contains(where: { $0 === waiter }) else { return }
-        waiting.removeAll { $0 === waiter }
-        guard waiting.isEmpty, hasOnlyWaiters, delegate?.needsConnection != true else { return }
+        state.value.closers.removeAll { $0.waiter === waiter }
+        guard state.value.waiting.contains(where: { $0 === waiter }) else { return }
+        state.value.waiting.removeAll { $0 === waiter }
+        guard state.value.waiting.isEmpty, state.value.hasOnlyWaiters, delegate.value.object?.needsConnection != true
+        else {
+            return
+        }
         handle(.disconnectRequested)
     }
 
     /// Requests a connection unless one is expected, without waiting for it.
     func connectIfNeeded(_ opener: @escaping Opener) {
         loop.run {
-            self.hasOnlyWaiters = false
+            self.state.value.hasOnlyWaiters = false
             guard !self.isExpected else { return }
-            self.opener = opener
+            self.state.value.opener = opener
             self.handle(.connectRequested)
         }
     }
@@ -118,36 +137,36 @@ final class ClientConnection: @unchecked Sendable {
 
     private func releaseLink(_ input: ConnectionMachine.Input) async {
         try? await wait { waiter in
-            self.closers.append((Set(self.links.keys), waiter))
-            if case .closeRequested = input { self.delegate?.connectionWillClose() }
+            self.state.value.closers.append((Set(self.state.value.links.keys), waiter))
+            if case .closeRequested = input { self.delegate.value.object?.connectionWillClose() }
             self.handle(input)
-            self.leaving = []
+            self.state.value.leaving = []
             // Includes the links that were kept for their calls.
-            for link in self.links.values { link.close() }
+            for link in self.state.value.links.values { link.close() }
             self.resumeClosers()
         }
     }
 
-    func link(number: Int) -> (any ClientLink)? { links[number] }
+    func link(number: Int) -> (any ClientLink)? { state.value.links[number] }
 
     // MARK: Link events
 
     func opened(_ link: any ClientLink, number: Int) {
-        links[number] = link
+        state.value.links[number] = link
         handle(.connected(number))
     }
 
     func lost(number: Int, _ error: TransportError) {
-        guard links.removeValue(forKey: number) != nil else { return }
-        leaving.remove(number)
-        delegate?.connectionLost(number: number, error)
+        guard state.value.links.removeValue(forKey: number) != nil else { return }
+        state.value.leaving.remove(number)
+        delegate.value.object?.connectionLost(number: number, error)
         handle(.connectionLost(number, error))
         resumeClosers()
     }
 
     /// Drops a link after a fatal error.
     func abandon(number: Int, _ error: TransportError) {
-        let link = links[number]
+        let link = state.value.links[number]
         lost(number: number, error)
         link?.close()
     }
@@ -156,46 +175,49 @@ final class ClientConnection: @unchecked Sendable {
 
     /// Handles the response of a call: a link that was kept only for its calls may be closed.
     func callEnded(number: Int) {
-        guard leaving.contains(number), delegate?.callsUnderWay(number: number) ?? 0 == 0 else { return }
-        leaving.remove(number)
-        links[number]?.close()
+        guard state.value.leaving.contains(number), delegate.value.object?.callsUnderWay(number: number) ?? 0 == 0
+        else {
+            return
+        }
+        state.value.leaving.remove(number)
+        state.value.links[number]?.close()
     }
 
     // MARK: Effects
 
     private func handle(_ input: ConnectionMachine.Input) {
-        for effect in machine.handle(input, at: loop.now, random: .random(in: 0..<1)) { perform(effect) }
+        for effect in state.value.machine.handle(input, at: loop.now, random: .random(in: 0..<1)) { perform(effect) }
     }
 
     private func perform(_ effect: ConnectionMachine.Effect) {
         switch effect {
         case .startConnecting(let number): start(number)
-        case .abandon: attempt?.cancel()
+        case .abandon: state.value.attempt?.cancel()
         case .scheduleRetry(let number, let delay):
-            retry = loop.schedule(after: delay) { [weak self] in self?.handle(.retryTimerFired(number)) }
-        case .cancelRetry: retry?.cancel()
+            state.value.retry = loop.schedule(after: delay) { [weak self] in self?.handle(.retryTimerFired(number)) }
+        case .cancelRetry: state.value.retry?.cancel()
         case .activateLink(let number):
-            if let link = links[number] { delegate?.connection(uses: link, number: number) }
+            if let link = state.value.links[number] { delegate.value.object?.connection(uses: link, number: number) }
         case .drop(let number): drop(number)
         case .notify(let state): states.update(state)
         case .releaseWaiting:
-            let released = waiting
-            waiting = []
-            hasOnlyWaiters = false
+            let released = state.value.waiting
+            state.value.waiting = []
+            state.value.hasOnlyWaiters = false
             for waiter in released { waiter.finish() }
         case .failWaiting(let error):
-            let failed = waiting
-            waiting = []
-            hasOnlyWaiters = false
+            let failed = state.value.waiting
+            state.value.waiting = []
+            state.value.hasOnlyWaiters = false
             for waiter in failed { waiter.finish(error) }
-            delegate?.connectionAbandoned(error)
+            delegate.value.object?.connectionAbandoned(error)
         }
     }
 
     private func start(_ number: Int) {
-        guard let opener else { return }
+        guard let opener = state.value.opener else { return }
         loop.holdTime()
-        attempt = Task(executorPreference: loop.taskExecutor) { [loop, hasTokenProvider] in
+        state.value.attempt = Task(executorPreference: loop.taskExecutor) { [loop, hasTokenProvider] in
             defer { loop.releaseTime() }
             do {
                 try await opener(number)
@@ -208,16 +230,17 @@ final class ClientConnection: @unchecked Sendable {
 
     /// Closes a link, but keeps a replaced link until its in-flight calls have responses.
     private func drop(_ number: Int) {
-        if machine.state != .closed, delegate?.callsUnderWay(number: number) ?? 0 > 0 {
-            leaving.insert(number)
+        if state.value.machine.state != .closed, delegate.value.object?.callsUnderWay(number: number) ?? 0 > 0 {
+            state.value.leaving.insert(number)
         } else {
-            links[number]?.close()
+            state.value.links[number]?.close()
         }
     }
 
     private func resumeClosers() {
-        let ready = closers.filter { $0.links.isDisjoint(with: links.keys) }
-        closers.removeAll { $0.links.isDisjoint(with: links.keys) }
+        let open = state.value.links
+        let ready = state.value.closers.filter { $0.links.isDisjoint(with: open.keys) }
+        state.value.closers.removeAll { $0.links.isDisjoint(with: open.keys) }
         for closer in ready { closer.waiter.finish() }
     }
 }

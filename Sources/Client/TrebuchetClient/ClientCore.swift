@@ -64,7 +64,7 @@ final class ClientCore: @unchecked Sendable {
         self.peerName = peerName
         connection = ClientConnection(
             loop: loop, policy: options.reconnect, addresses: addresses, hasTokenProvider: options.token != nil)
-        connection.delegate = self
+        connection.setDelegate(self)
     }
 
     /// The values that decoders need to turn actor names into references.

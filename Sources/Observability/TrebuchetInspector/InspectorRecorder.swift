@@ -96,14 +96,14 @@ final class InspectorRecorder: Sendable {
         let (actor, isNew, removed) = state.withLock { state -> (InspectedActor?, Bool, [InspectedActor]) in
             guard !state.hasEnded else { return (nil, false, []) }
             if let found = state.actors[ActorName(record.name)], found.isOf(record) {
-                found.lastInspected = now
+                found.lastInspected.store(now, ordering: .relaxed)
                 return (found, false, [])
             }
             let created = InspectedActor(record, lastInspected: now, follow: follow)
             var removed = [state.actors.updateValue(created, forKey: ActorName(record.name))].compactMap { $0 }
             if state.actors.count > Self.maximumActors,
                 let oldest = state.actors.values.filter({ $0 !== created }).min(by: {
-                    $0.lastInspected < $1.lastInspected
+                    $0.lastInspected.load(ordering: .relaxed) < $1.lastInspected.load(ordering: .relaxed)
                 }
                 )
             {
@@ -125,24 +125,26 @@ final class InspectorRecorder: Sendable {
     /// Returns the recordings of an actor, the newest version first.
     func versions(of actor: InspectedActor, _ query: ActorDetailQuery) -> InspectorJSON {
         let (shown, chains, calls, count, completeSince, behind) = state.withLock { state in
-            var shown = Array(actor.versions.suffix(query.versions))
-            let chains = query.wantsEarlier ? actor.chains(before: &shown) : nil
-            return (
-                shown, chains, state.calls, actor.versions.count, actor.completeSince(showing: shown),
-                actor.blockedConnections
-            )
+            actor.history.withLock { history in
+                var shown = Array(history.versions.suffix(query.versions))
+                let chains = query.wantsEarlier ? history.chains(before: &shown) : nil
+                return (
+                    shown, chains, state.calls, history.versions.count, history.completeSince(showing: shown),
+                    history.blockedConnections
+                )
+            }
         }
         let earlier = chains.map { chains in
             InspectorJSON.list(
                 chains.compactMap {
-                    json(of: $0, in: actor, cachesValue: query.versions == InspectedActor.versionLimit)
+                    json(of: $0, in: actor, cachesValue: query.versions == InspectedVersions.versionLimit)
                 })
         }
         return .object(
             [
                 ("since", .integer(actor.since)), ("completeSince", completeSince.map { .integer($0) } ?? .null),
-                ("count", .count(min(count, InspectedActor.versionLimit))),
-                ("limit", .count(InspectedActor.versionLimit)),
+                ("count", .count(min(count, InspectedVersions.versionLimit))),
+                ("limit", .count(InspectedVersions.versionLimit)),
                 ("versions", .list(shown.reversed().map { $0.json(calls, behind: behind[$0.stream]) })),
             ] + (earlier.map { [("earlier", $0)] } ?? []))
     }
@@ -152,7 +154,7 @@ final class InspectorRecorder: Sendable {
         guard let value = chain.latestValue else { return nil }
         // The next query uses this value as its base.
         if cachesValue, !chain.patches.isEmpty {
-            state.withLock { _ in actor.recordComputedValue(value, chain.number, of: chain.stream) }
+            actor.history.withLock { $0.recordComputedValue(value, chain.number, of: chain.stream) }
         }
         return .object([
             ("stream", .text(chain.stream)), ("version", .count(chain.number)), ("value", .encoded(value)),
@@ -182,7 +184,7 @@ final class InspectorRecorder: Sendable {
         return state.withLock { state in
             if version.base == nil { state.budget.charge(bytes: version.bytes) }
             // While the budget is used up, the version itself was not recorded either.
-            return !state.budget.isUsedUp && actor.recordUpdate(version, of: stream)
+            return !state.budget.isUsedUp && actor.history.withLock { $0.recordUpdate(version, of: stream) }
         }
     }
 
@@ -191,8 +193,8 @@ final class InspectorRecorder: Sendable {
     {
         state.withLock { state in
             // A value that was inspected before was not encoded again.
-            if actor.differs(version, of: stream) { state.budget.charge(bytes: version.bytes) }
-            actor.recordSnapshot(version, of: stream)
+            if actor.history.withLock({ $0.differs(version, of: stream) }) { state.budget.charge(bytes: version.bytes) }
+            actor.history.withLock { $0.recordSnapshot(version, of: stream) }
         }
     }
 
@@ -227,7 +229,7 @@ final class InspectorRecorder: Sendable {
         let (remainingTime, removed) = state.withLock { state -> (UInt64, [InspectedActor]) in
             let since = now &- min(now, UInt64(Self.observationTime.nanoseconds))
             let isOver = state.until <= now
-            let removed = state.actors.values.filter { isOver || $0.lastInspected <= since }
+            let removed = state.actors.values.filter { isOver || $0.lastInspected.load(ordering: .relaxed) <= since }
             for actor in removed { state.actors[ActorName(actor.name)] = nil }
             guard !isOver else {
                 state.until = 0
@@ -296,7 +298,7 @@ final class InspectorRecorder: Sendable {
             let usedUp = state.budget.consume(event, at: now)
             recordEvent(event, in: &state)
             guard usedUp.events != nil || usedUp.values != nil else { return (usedUp, 0, []) }
-            for actor in state.actors.values { actor.markGap() }
+            for actor in state.actors.values { actor.history.withLock { $0.markGap() } }
             // Unsubscribe immediately: the turn may have a thousand more calls.
             return (usedUp, state.budget.pauses, listen(&state))
         }
@@ -357,19 +359,24 @@ final class InspectorRecorder: Sendable {
             state.calls.refuse(peer, actor, target, error, reason)
         case .versionCreated(let version):
             guard let actor = state.actors[ActorName(version.stream.actor)] else { return }
-            actor.addVersion(version, calls: version.calls.map { state.calls[$0] })
+            let calls = version.calls.map { state.calls[$0] }
+            actor.history.withLock { $0.addVersion(version, calls: calls) }
         case .updateDelivered(let delivery):
             // Deliveries to readers in this process, including the inspector itself, are not shown.
             guard delivery.connection != 0 else { return }
-            state.actors[ActorName(delivery.stream.actor)]?.count(delivery)
+            state.actors[ActorName(delivery.stream.actor)]?.history.withLock { $0.count(delivery) }
         case .versionsConflated(let stream, let connection, let from, let to):
             guard connection != 0 else { return }
-            state.actors[ActorName(stream.actor)]?.countSkipped(stream.target, by: connection, from, to)
+            state.actors[ActorName(stream.actor)]?.history.withLock {
+                $0.countSkipped(stream.target, by: connection, from, to)
+            }
         case .subscriberFellBehind(let stream, let connection, let number):
             guard connection != 0 else { return }
-            state.actors[ActorName(stream.actor)]?.recordBlocked(stream.target, connection, at: number)
+            state.actors[ActorName(stream.actor)]?.history.withLock {
+                $0.recordBlocked(stream.target, connection, at: number)
+            }
         case .streamEnded(let stream, let connection, _):
-            state.actors[ActorName(stream.actor)]?.countEnd(stream.target, of: connection)
+            state.actors[ActorName(stream.actor)]?.history.withLock { $0.countEnd(stream.target, of: connection) }
             state.calls.recordEvent(event)
         default: state.calls.recordEvent(event)
         }

@@ -13,7 +13,7 @@ struct ActorDetailQuery {
 
     init(_ name: String, _ query: InspectorQuery) throws(InspectorQuery.InvalidQuery) {
         self.name = name
-        versions = try query.number("versions", in: 0...InspectedActor.versionLimit) ?? 50
+        versions = try query.number("versions", in: 0...InspectedVersions.versionLimit) ?? 50
         wantsEarlier = try query.number("earlier", in: 0...1) == 1
     }
 }

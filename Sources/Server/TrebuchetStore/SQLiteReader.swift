@@ -1,10 +1,9 @@
 internal import CSQLite
 internal import Trebuchet
 
-/// Reads a store, concurrently with the writer, which the write-ahead log allows.
-///
-/// `@unchecked Sendable`: created by the thread that opens the store, then used only by the reader's thread.
-final class SQLiteReader: @unchecked Sendable {
+/// Reads a store, concurrently with the writer, which the write-ahead log allows. Created by the thread that opens the store, then used
+/// only by the reader's thread.
+final class SQLiteReader {
     private let connection: SQLiteConnection
     private let value: SQLiteStatement
     private let page: SQLiteStatement

@@ -45,8 +45,8 @@ public final class SQLiteStore: StateStore {
     private let valueSize: Int
     private let names: FileNames
     private let status: WriterStatus
-    private let writer: WorkerThread<WriteRequest>
-    private let reader: WorkerThread<ReadRequest>
+    private let writer: WorkerThread<SQLiteWriter, WriteRequest>
+    private let reader: WorkerThread<SQLiteReader, ReadRequest>
 
     /// Opens the file, or creates it. Its folder must exist.
     ///
@@ -58,9 +58,9 @@ public final class SQLiteStore: StateStore {
         let writing = try SQLiteWriter(file, options)
         let reading = try SQLiteReader(file, options, writing.generations)
         (names, status) = (writing.names, writing.status)
-        writer = WorkerThread("store-writer", whenIdle: { writing.sweep() }) { requests in writing.handle(requests) }
-        reader = WorkerThread("store-reader") { requests in
-            for request in requests { request(reading) }
+        writer = WorkerThread("store-writer", writing, whenIdle: { $0.sweep() }) { $0.handle($1) }
+        reader = WorkerThread("store-reader", reading) { reader, requests in
+            for request in requests { request(reader) }
             return false
         }
     }

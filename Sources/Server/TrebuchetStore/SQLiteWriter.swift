@@ -3,10 +3,9 @@ internal import Platform
 internal import Synchronization
 internal import Trebuchet
 
-/// Writes a store: combines waiting requests into one transaction.
-///
-/// `@unchecked Sendable`: created by the thread that opens the store, then used only by the writer's thread.
-final class SQLiteWriter: @unchecked Sendable {
+/// Writes a store: combines waiting requests into one transaction. Created by the thread that opens the store, then used only by the
+/// writer's thread.
+final class SQLiteWriter {
     /// The numbers of writes and bytes in a transaction beyond which the next request starts another one.
     private static let groupWrites = 10_000
     private static let groupBytes = 2 << 20

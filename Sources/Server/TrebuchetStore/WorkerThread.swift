@@ -1,18 +1,17 @@
 internal import Platform
 internal import Synchronization
 
-/// A thread with a request queue. It takes all waiting requests at once.
-final class WorkerThread<Request: Sendable>: Sendable {
-    /// The closures that the thread calls.
-    private struct Work: Sendable {
-        let handle: @Sendable ([Request]) -> Bool
-        let whenIdle: @Sendable () -> Bool
+/// A thread with a request queue and a state that only it uses. It takes all waiting requests at once.
+final class WorkerThread<State, Request: Sendable>: Sendable {
+    /// The state, and the closures that the thread calls.
+    private struct Work {
+        let state: State
+        let handle: @Sendable (State, [Request]) -> Bool
+        let whenIdle: @Sendable (State) -> Bool
     }
 
     /// The waiting requests, under the lock.
     private struct Queue {
-        /// The closures until the thread has started and taken them.
-        var work: Work?
         var requests: [Request] = []
         var isStopping = false
         var hasEnded = false
@@ -21,21 +20,24 @@ final class WorkerThread<Request: Sendable>: Sendable {
         var ended: [@Sendable () -> Void] = []
     }
 
-    private let queue: Mutex<Queue>
+    /// Nil after the thread has started and taken the work.
+    private let work: Mutex<Work?>
+    private let queue = Mutex(Queue())
     private let wakeUp = ThreadSemaphore()
 
-    /// Starts the thread. Both closures are called only on it, and released at its end.
+    /// Starts the thread. Both closures are called only on it. They and the state are released at its end.
     ///
     /// - Parameters:
+    ///   - state: the argument of both closures, which no other code uses any more.
     ///   - whenIdle: called at the beginning and after requests when none wait, repeatedly while it returns true for more work;
     ///     not when the thread is to end.
     ///   - handle: handles the requests that wait now. If it returns true, it has kept some, and is called again, perhaps without
     ///     a request.
     init(
-        _ name: String, whenIdle: @escaping @Sendable () -> Bool = { false },
-        _ handle: @escaping @Sendable ([Request]) -> Bool
+        _ name: String, _ state: sending State, whenIdle: @escaping @Sendable (State) -> Bool = { _ in false },
+        _ handle: @escaping @Sendable (State, [Request]) -> Bool
     ) {
-        queue = Mutex(Queue(work: Work(handle: handle, whenIdle: whenIdle)))
+        work = Mutex(Work(state: state, handle: handle, whenIdle: whenIdle))
         startThread(named: name) {
             self.loop()
             self.finish()
@@ -67,11 +69,10 @@ final class WorkerThread<Request: Sendable>: Sendable {
         if mustWake { wakeUp.signal() }
     }
 
-    /// Runs until it is stopped. At its return the closures, and the resources they hold, are released before the end
-    /// is reported.
+    /// Runs until it is stopped. At its return the state and the closures are released before the end is reported.
     private func loop() {
-        guard let work = queue.withLock({ $0.work.take() }) else { preconditionFailure("the thread was started twice") }
-        var hasMore = work.whenIdle()
+        guard let work = work.withLock({ $0.take() }) else { preconditionFailure("the thread was started twice") }
+        var hasMore = work.whenIdle(work.state)
         var hasKept = false
         while true {
             // A submission during idle work signals too: then a later wait ends at once.
@@ -83,9 +84,9 @@ final class WorkerThread<Request: Sendable>: Sendable {
                 return queue.isStopping
             }
             let wasIdle = requests.isEmpty && !hasKept
-            if !wasIdle { hasKept = work.handle(requests) }
+            if !wasIdle { hasKept = work.handle(work.state, requests) }
             if isStopping, !hasKept { return }
-            hasMore = wasIdle ? work.whenIdle() : true
+            hasMore = wasIdle ? work.whenIdle(work.state) : true
         }
     }
 

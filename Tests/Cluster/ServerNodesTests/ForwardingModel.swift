@@ -289,17 +289,17 @@ struct ForwardingModel {
             sendWaiting()
         case .resumed:
             let start = ForwardedStream.Start(streamID: name, epoch: "e", position: nil)
-            let stream = streams[message.attempt]
-            let before = streams.awaitedCount
-            switch streams.handle(.started(start, over: channel), of: message.attempt) {
-            case .passOnStart:
-                if let stream { markStarted(Int(stream.callID[0]), message.name) }
-                if mutant == .catchesUpAtStart { input(.caughtUp(over: channel), name) }
-            case .unsubscribe:
+            // The client has ended the stream, or another node resumes it.
+            guard let stream = streams[message.attempt] else {
                 if mutant != .keepsCancelledStart {
                     toNode[node].append(Message(kind: .unsubscribe, name: message.name))
                 }
-            default: break
+                return
+            }
+            let before = streams.awaitedCount
+            if streams.handle(.started(start, over: channel), of: message.attempt.streamID) == .passOnStart {
+                markStarted(Int(stream.callID[0]), message.name)
+                if mutant == .catchesUpAtStart { input(.caughtUp(over: channel), name) }
             }
             if streams.awaitedCount < before { mustCheckDelayed = !delayed.isEmpty }
         case .update:

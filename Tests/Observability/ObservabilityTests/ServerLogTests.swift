@@ -109,6 +109,18 @@ import TrebuchetTesting
         #expect(lines.all.last == "again")
     }
 
+    @Test("the log also has the lines that follow the shutdown; other handlers receive no event any more")
+    func shutdown() async throws {
+        let (log, other) = (Lines(), Lines())
+        let server = TrebuchetServer(transport: .webSocket(port: 0), reactors: 1, log: ConsoleLog(write: log.add))
+        server.addEventHandler(ConsoleLog(write: other.add))
+        server.log("before")
+        await server.shutdown()
+        server.log("after")
+        #expect(log.all == ["before", "after"])
+        #expect(other.all == ["before"])
+    }
+
     @Test("a server's log has connections, calls and refusals, and no argument, token or result")
     func server() async throws {
         let lines = Lines()

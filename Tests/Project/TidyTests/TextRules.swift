@@ -43,6 +43,14 @@ enum TextRules {
         }
     }
 
+    /// The number of types in the sources whose `Sendable` conformance the compiler does not check.
+    static func uncheckedSendables(in files: [SourceText]) -> Int {
+        files.filter { $0.path.hasPrefix("Sources/") && $0.identifiers.contains("unchecked") }
+            .reduce(0) { count, file in
+                count + file.code.count { $0.contains(/@unchecked\s+Sendable\b/) }
+            }
+    }
+
     /// Arguments of service methods that confer a right on their holder must be hidden from the inspector.
     static func openSecrets(in file: SourceText) -> [Finding] {
         guard file.path.hasPrefix("Sources/Services/TrebuchetServices/") else { return [] }

@@ -9,6 +9,19 @@ struct TextRulesTests {
         #expect(TextRules.short(files).map(\.path) == ["Sources/G/A/A.swift"])
     }
 
+    @Test("unchecked Sendable types of the sources are counted, not those of tests, comments and literals")
+    func uncheckedSendables() {
+        let text = """
+            /// `@unchecked Sendable`: only on its reactor.
+            final class A: @unchecked Sendable {}
+            extension B: @unchecked Sendable {}
+            let text = "@unchecked Sendable"
+            @exclusivity(unchecked) var a = 1
+            """
+        let files = ["Sources/G/A/A.swift", "Tests/Base/ATests/A.swift"].map { SourceText(path: $0, text) }
+        #expect(TextRules.uncheckedSendables(in: files) == 2)
+    }
+
     @Test("a placeholder file is found")
     func placeholder() {
         #expect(TextRules.findings(in: SourceText(path: "Sources/G/A/Placeholder.swift", "")).count == 1)

@@ -69,6 +69,12 @@ struct TidyTests {
         for file in repository.files { report(TextRules.findings(in: file)) }
     }
 
+    @Test("at most 40 types are Sendable without a check by the compiler; LoopBound and LoopVariable check the others")
+    func uncheckedSendables() {
+        let count = TextRules.uncheckedSendables(in: repository.files)
+        #expect(count <= 40, "\(count) of them")
+    }
+
     @Test("external data cannot end the process: each trap has a reason")
     func traps() {
         report(TrapRules.findings(in: repository.files))

@@ -237,8 +237,10 @@ private struct NoCaller: Error, Codable {}
             let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: address.port))
             try await client.connect()
             let later = try client.resolve(ConnectionReportingActor.self, id: "later/1")
+            let call = Task { try await later.isKnown() }
+            for await entries in gone.stream where entries.contains("activating") { break }
             gone.update { $0.append("go") }
-            _ = try await later.isKnown()
+            _ = try await call.value
             #expect(decisions.currentValue == ["later/1"])
             await client.close()
         }

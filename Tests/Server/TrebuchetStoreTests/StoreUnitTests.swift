@@ -283,7 +283,7 @@ import Trebuchet
     func worker() async {
         let (began, gate) = (Journal(), Journal())
         let done = Mutex<[[Int]]>([])
-        let worker = WorkerThread<Int>("a-worker") { numbers in
+        let worker = WorkerThread<Void, Int>("a-worker", ()) { _, numbers in
             if numbers == [0] {
                 began.record("began")
                 // The worker has a dedicated thread: it may block.
@@ -311,29 +311,32 @@ import Trebuchet
         #expect(!worker.submit(5))
     }
 
-    @Test("objects held by a worker's handler are released before the end is reported; an idle worker ends too")
+    @Test("a worker's state and its handler's objects are released before the end is reported; an idle worker ends too")
     func released() async {
-        final class RetainedByHandler: Sendable {}
+        final class Retained: Sendable {}
         /// `@unchecked Sendable`: written before the worker starts.
         final class Reference: @unchecked Sendable {
-            weak var retained: RetainedByHandler?
+            weak var retainedByHandler: Retained?
+            weak var state: Retained?
         }
         let reference = Reference()
         let name = Mutex("")
-        var worker: WorkerThread<Int>?
+        var worker: WorkerThread<Retained, Int>?
         do {
-            let retained = RetainedByHandler()
-            reference.retained = retained
-            worker = WorkerThread("b-worker") { _ in
+            let (retained, state) = (Retained(), Retained())
+            (reference.retainedByHandler, reference.state) = (retained, state)
+            worker = WorkerThread("b-worker", state) { _, _ in
                 name.withLock { $0 = String(decoding: FileBytes.read("/proc/thread-self/comm"), as: UTF8.self) }
                 _ = retained
                 return false
             }
         }
-        #expect(reference.retained != nil)
+        #expect(reference.retainedByHandler != nil && reference.state != nil)
         #expect(worker?.submit(1) == true)
         let isGone = await withCheckedContinuation { continuation in
-            worker?.stop { continuation.resume(returning: reference.retained == nil) }
+            worker?.stop {
+                continuation.resume(returning: reference.retainedByHandler == nil && reference.state == nil)
+            }
         }
         #expect(isGone)
         #expect(name.withLock { $0 } == "b-worker\n")

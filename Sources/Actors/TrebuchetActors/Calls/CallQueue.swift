@@ -49,9 +49,8 @@ package protocol CallQueueOwner: AnyObject {
 /// `@unchecked Sendable`: accessed only on its reactor.
 package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
     /// A task that runs queued calls.
-    ///
-    /// `@unchecked Sendable`: accessed only on the reactor.
-    private final class Run: @unchecked Sendable {
+    private final class Run {
+        let number: UInt64
         /// Set before the task takes calls, because it first waits in the reactor's queue.
         var task: Task<Void, Never>?
         /// Set after the current call has suspended.
@@ -60,6 +59,8 @@ package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
         var identity: UnsafeCurrentTask?
         /// Set while the response of the current call is to be held.
         var gate: (gate: ResponseGate, result: (() throws -> _CallResult)?)?
+
+        init(_ number: UInt64) { self.number = number }
     }
 
     /// The time slice of one task in a turn in nanoseconds, the same as for connections.
@@ -74,6 +75,7 @@ package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
     @exclusivity(unchecked) private var marks: Set<UInt64> = []
     /// The task that takes calls or is about to.
     @exclusivity(unchecked) private var run: Run?
+    private var runCount: UInt64 = 0
     /// The call that the task runs.
     @exclusivity(unchecked) private var current: QueuedCall?
     @exclusivity(unchecked) private var isBeingChecked = false
@@ -122,15 +124,16 @@ package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
     }
 
     private func start() {
-        let (run, isolation) = (Run(), states.isolation)
+        runCount &+= 1
+        let (run, number, isolation) = (Run(runCount), runCount, states.isolation)
         self.run = run
         // Detached, because the task-local values of the first call must not apply to the others.
-        run.task = Task.immediateDetached { await self.run(run, isolation: isolation) }
+        run.task = Task.immediateDetached { await self.runCalls(ofRun: number, isolation: isolation) }
     }
 
-    private func run(_ run: Run, isolation: isolated LoopIsolation) async {
+    private func runCalls(ofRun number: UInt64, isolation: isolated LoopIsolation) async {
         // The calls of this task were moved to separate tasks behind it.
-        guard self.run === run else { return }
+        guard let run, run.number == number else { return }
         let began = MonotonicClock.now
         run.identity = withUnsafeCurrentTask { $0 }
         while let call = dequeue() {

@@ -3,6 +3,8 @@ internal import Synchronization
 /// The event bus of a server, which delivers events to its handlers. Without handlers it costs one read: a producer first
 /// checks whether a handler receives the kind.
 package final class EventBus: Sendable {
+    /// The handler that writes the log; nil without one.
+    private let log: (any ServerEventHandler)?
     private let interestMask = Atomic<UInt32>(0)
     private let listeners = Mutex<[(listener: any ServerEventHandler, kinds: ServerEvent.Kinds)]>([])
     private let calls = Atomic<UInt64>(0)
@@ -16,7 +18,11 @@ package final class EventBus: Sendable {
     /// The number of the running call; 0 without one, and in tasks that outlive their call.
     package static var currentCall: UInt64 { running.map { $0.isOver ? 0 : $0.mark } ?? 0 }
 
-    package init() {}
+    /// - Parameter log: the handler that writes the log, which `removeHandlersExceptLog` leaves; none by default.
+    package init(log: (any ServerEventHandler)? = nil) {
+        self.log = log
+        if let log { addHandler(log) }
+    }
 
     /// Returns whether an event handler receives one of these kinds.
     @inline(__always)
@@ -51,12 +57,15 @@ package final class EventBus: Sendable {
         _ = removed
     }
 
-    package func removeAllHandlers() {
+    /// Removes the handlers of a server that has shut down. The log still receives the lines that follow.
+    package func removeHandlersExceptLog() {
         let removed = listeners.withLock { listeners in
-            defer { listeners = [] }
-            interestMask.store(0, ordering: .relaxed)
-            return listeners
+            let removed = listeners.filter { $0.listener !== log }
+            listeners.removeAll { $0.listener !== log }
+            interestMask.store(Self.all(listeners), ordering: .relaxed)
+            return removed
         }
+        // Freed without the lock.
         _ = removed
     }
 

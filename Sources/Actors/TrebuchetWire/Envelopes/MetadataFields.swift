@@ -19,10 +19,9 @@ package enum MetadataFields {
 
     /// Scans an object of fields, and returns its range.
     static func scan(_ cursor: inout JSONCursor) throws(EnvelopeError) -> ByteRange {
-        guard cursor.peek() == 0x7B else { throw cursor.error("expected an object of metadata") }
-        let start = cursor.at
+        guard cursor.consume(0x7B) else { throw cursor.error("expected an object of metadata") }
+        let start = cursor.at - 1
         var names: [ByteRange] = []
-        try cursor.expect(0x7B)
         var isFirst = true
         while let name = try cursor.name(&isFirst) {
             let text = cursor.bytes(name)
@@ -36,14 +35,11 @@ package enum MetadataFields {
             names.append(name)
             guard cursor.peek() == 0x22 else { throw cursor.error("a value of metadata must be a string") }
             _ = try cursor.string()
-            guard cursor.at - start <= maximumBytes else { throw tooLarge(cursor) }
         }
-        guard cursor.at - start <= maximumBytes else { throw tooLarge(cursor) }
+        guard cursor.at - start <= maximumBytes else {
+            throw cursor.error("more than \(maximumBytes) bytes of metadata")
+        }
         return ByteRange(start, cursor.at - start)
-    }
-
-    private static func tooLarge(_ cursor: JSONCursor) -> EnvelopeError {
-        cursor.error("more than \(maximumBytes) bytes of metadata")
     }
 
     /// Returns the fields of a scanned object.

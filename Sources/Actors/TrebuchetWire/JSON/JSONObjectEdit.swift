@@ -86,17 +86,21 @@ struct JSONObjectEdit {
                     moveIndex()
                 }
             }
-            for entry in 0..<2 * following.count {
-                let at = oldEntries + indexChange + width * entry
+            func position(at place: Int) -> Int {
+                isLong
+                    ? Int(bytes.loadUnaligned(fromByteOffset: place, as: UInt32.self))
+                    : Int(bytes.loadUnaligned(fromByteOffset: place, as: UInt16.self))
+            }
+            func setPosition(_ position: Int, at place: Int) {
                 if isLong {
-                    let position = bytes.loadUnaligned(fromByteOffset: at, as: UInt32.self)
-                    bytes.storeBytes(
-                        of: UInt32(truncatingIfNeeded: Int(position) + change), toByteOffset: at, as: UInt32.self)
+                    bytes.storeBytes(of: UInt32(truncatingIfNeeded: position), toByteOffset: place, as: UInt32.self)
                 } else {
-                    let position = bytes.loadUnaligned(fromByteOffset: at, as: UInt16.self)
-                    bytes.storeBytes(
-                        of: UInt16(truncatingIfNeeded: Int(position) + change), toByteOffset: at, as: UInt16.self)
+                    bytes.storeBytes(of: UInt16(truncatingIfNeeded: position), toByteOffset: place, as: UInt16.self)
                 }
+            }
+            for entry in 0..<2 * following.count {
+                let place = oldEntries + indexChange + width * entry
+                setPosition(position(at: place) + change, at: place)
             }
             bytes.storeBytes(of: UInt32(truncatingIfNeeded: count + countChange), as: UInt32.self)
             guard let value else { return }
@@ -121,15 +125,8 @@ struct JSONObjectEdit {
             append("\"")
             append(":")
             let entry = JSONObjectParts.headerCount + 2 * width * member
-            for (offset, position) in [(0, nameStart), (width, at - text)] {
-                if isLong {
-                    bytes.storeBytes(
-                        of: UInt32(truncatingIfNeeded: position), toByteOffset: entry + offset, as: UInt32.self)
-                } else {
-                    bytes.storeBytes(
-                        of: UInt16(truncatingIfNeeded: position), toByteOffset: entry + offset, as: UInt16.self)
-                }
-            }
+            setPosition(nameStart, at: entry)
+            setPosition(at - text, at: entry + width)
             append(value)
             if member < count { append(",") }
         }

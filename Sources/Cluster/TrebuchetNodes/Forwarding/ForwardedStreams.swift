@@ -87,12 +87,6 @@ struct ForwardedStreams {
         return action
     }
 
-    /// Handles the outcome of an attempt.
-    mutating func handle(_ input: ForwardedStream.Input, of attempt: Attempt) -> ForwardedStream.Action {
-        guard self[attempt] != nil else { return ForwardedStream.step(.ended, input).1 }
-        return handle(input, of: attempt.streamID)
-    }
-
     @discardableResult
     private mutating func removeEntry(_ streamID: [UInt8]) -> Entry? {
         guard let entry = entries.removeValue(forKey: streamID) else { return nil }

@@ -120,7 +120,6 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
             }
             // The client resumes it over its next connection.
             if connection.isDraining, unsubscribe(streamID) { connection.reportDrainedStream(streamID) }
-        case .unsubscribe: channel.unsubscribe(streamID)
         default: break
         }
     }

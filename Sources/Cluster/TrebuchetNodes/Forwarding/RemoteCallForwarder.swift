@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Networking
+internal import Transports
 internal import Trebuchet
 internal import TrebuchetActors
 internal import TrebuchetCluster
@@ -33,15 +34,20 @@ final class RemoteCallForwarder: ConnectionForwarder {
     private var postponed = 0
     /// Indicates whether a postponed call is being handled.
     private var isMakingPostponed = false
-    /// The reason why no message of the client can be forwarded: its principal is larger than the nodes' protocol allows.
+    /// The error for the client's messages to other nodes: its principal and retained headers do not fit into one node message. Nil if
+    /// they fit.
     private(set) var excess: TrebuchetError?
 
     init(_ connection: ServerConnection, _ node: NodeShard) {
         self.connection = connection
         self.node = node
-        let (reactor, reference) = (connection.shard.reactor, WeakRemoteCallForwarder(self))
-        connection.caller?.connection.onPrincipalChange { reactor.run { reference.relays?.callerDidChange() } }
+        let (reactor, reference) = (connection.shard.reactor, weakReference)
+        connection.caller?.connection.onPrincipalChange { reactor.run { reference.value.forwarder?.callerDidChange() } }
         if connection.caller?.principal != nil { excess = client().excess }
+    }
+
+    private var weakReference: LoopBound<WeakRemoteCallForwarder> {
+        LoopBound(WeakRemoteCallForwarder(forwarder: self), on: connection.shard.reactor)
     }
 
     var shard: ServerShard { connection.shard }
@@ -88,11 +94,10 @@ final class RemoteCallForwarder: ConnectionForwarder {
 
     /// Waits for cross-reactor calls to actors that have just left this node: they may return and go first.
     private func waitForCrossings(_ traffic: SlotSendState) {
-        nonisolated(unsafe) let traffic = traffic  // Accessed on this reactor only.
-        let reference = WeakRemoteCallForwarder(self)
+        let (reference, bound) = (weakReference, LoopBound(traffic, on: shard.reactor))
         traffic.crossings += connection.afterCrossReactorCalls {
-            traffic.crossings -= 1
-            reference.relays?.proceed(traffic)
+            bound.value.crossings -= 1
+            reference.value.forwarder?.proceed(bound.value)
         }
     }
 
@@ -308,11 +313,7 @@ final class RemoteCallForwarder: ConnectionForwarder {
     }
 }
 
-/// A weak reference to the relays for closures that run on any thread.
-///
-/// `@unchecked Sendable`: `relays` is accessed on its reactor only.
-private final class WeakRemoteCallForwarder: @unchecked Sendable {
-    weak var relays: RemoteCallForwarder?
-
-    init(_ relays: RemoteCallForwarder) { self.relays = relays }
+/// A weak reference to a forwarder for closures that other threads pass to the reactor.
+private struct WeakRemoteCallForwarder {
+    weak var forwarder: RemoteCallForwarder?
 }

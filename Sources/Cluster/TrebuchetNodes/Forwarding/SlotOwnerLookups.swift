@@ -1,12 +1,11 @@
 internal import Networking
 internal import Platform
+internal import Transports
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
 /// Queues requests on one reactor until the owner of their slot is known, in the order of their arrival.
-///
-/// `@unchecked Sendable`: used on its reactor only.
-final class SlotOwnerLookups: @unchecked Sendable {
+final class SlotOwnerLookups: Sendable {
     /// Receives the owner or an error.
     typealias Completion = (Result<ClusterNode, TrebuchetError>) -> Void
 
@@ -15,11 +14,12 @@ final class SlotOwnerLookups: @unchecked Sendable {
 
     private let directory: SlotDirectory
     private let reactor: Reactor
-    private var waiting: [ClusterSlot: SlotOwnerLookup] = [:]
+    private let waiting: LoopVariable<[ClusterSlot: SlotOwnerLookup]>
 
     init(_ directory: SlotDirectory, on reactor: Reactor) {
         self.directory = directory
         self.reactor = reactor
+        waiting = LoopVariable([:], on: reactor)
     }
 
     /// Answers with the owner of a slot, immediately if it is known and no request waits; with `unavailable` if the slot has
@@ -29,31 +29,29 @@ final class SlotOwnerLookups: @unchecked Sendable {
     func withOwner(of slot: ClusterSlot, waitingUpTo timeout: Duration, _ answer: @escaping Completion)
         -> SlotLookupWaiter?
     {
-        if let queue = waiting[slot] { return queue.addWaiter(answer) }
+        if let queue = waiting.value[slot] { return queue.addWaiter(answer) }
         if let node = directory.knownOwner(of: slot) {
             answer(.success(node))
             return nil
         }
         let queue = SlotOwnerLookup()
-        waiting[slot] = queue
+        waiting.value[slot] = queue
         startLookup(slot, waitingUpTo: timeout)
         return queue.addWaiter(answer)
     }
 
     /// The number of queued requests, including cancelled ones that are not removed yet.
-    var count: Int { waiting.values.reduce(0) { $0 + $1.waiters.count } }
+    var count: Int { waiting.value.values.reduce(0) { $0 + $1.waiters.count } }
 
     /// Queries the owner again after a pause. All requests wait for the result, which keeps their order.
     func retryLookup(of slot: ClusterSlot, waitingUpTo timeout: Duration) {
-        guard waiting[slot] == nil else { return }
-        waiting[slot] = SlotOwnerLookup()
+        guard waiting.value[slot] == nil else { return }
+        waiting.value[slot] = SlotOwnerLookup()
         reactor.schedule(after: Self.pause) { [weak self] in self?.startLookup(slot, waitingUpTo: timeout) }
     }
 
     private func startLookup(_ slot: ClusterSlot, waitingUpTo timeout: Duration) {
-        let (directory, reactor) = (directory, reactor)
-        // Retained until the query ends, so that the requests are answered.
-        let queues = self
+        // Retains the queues until the query ends, so that the requests are answered.
         Task {
             let owner: Result<ClusterNode, TrebuchetError>
             do throws(ClusterEngineError) {
@@ -61,12 +59,12 @@ final class SlotOwnerLookups: @unchecked Sendable {
             } catch {
                 owner = .failure(TrebuchetError(.unavailable, error.textForClients))
             }
-            reactor.execute { queues.answer(slot, owner) }
+            reactor.execute { self.answer(slot, owner) }
         }
     }
 
     private func answer(_ slot: ClusterSlot, _ owner: Result<ClusterNode, TrebuchetError>) {
-        for waiter in waiting.removeValue(forKey: slot)?.waiters ?? [] { waiter.removeCompletion()?(owner) }
+        for waiter in waiting.value.removeValue(forKey: slot)?.waiters ?? [] { waiter.removeCompletion()?(owner) }
     }
 }
 

@@ -1,29 +1,36 @@
 internal import Networking
 internal import Platform
+internal import Synchronization
+internal import Transports
 internal import Trebuchet
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
 /// The part of a cluster node on one reactor: owner lookups, notices about owners, and the streams that other nodes receive.
-///
-/// `@unchecked Sendable`: isolated to the shard's reactor, except for constants.
-final class NodeShard: ShardRouter, @unchecked Sendable {
+final class NodeShard: ShardRouter, Sendable {
     private static let recentMoveInterval = Duration.seconds(10)
 
     let shard: ServerShard
     let nodes: ClusterRouter
     /// Owner lookups that are under way.
     let lookups: SlotOwnerLookups
-    /// Streams of actors of this reactor that other nodes receive for their clients; one object for each node connection.
-    var feeds: [SharedStreamPublisher] = []
+    private let feedList: LoopVariable<[SharedStreamPublisher]>
     /// The owners of slots according to the latest notices.
-    private var announcedOwners: [ClusterSlot: ClusterNode] = [:]
-    /// Notices about owners.
-    private let ownerChanges = OwnershipChangeCounter()
+    private let announcedOwners: LoopVariable<[ClusterSlot: ClusterNode]>
+    /// The number of notices about owners that were sent to the reactor and not handled yet.
+    private let pendingNotices = Atomic<Int>(0)
 
     init(_ shard: ServerShard, of nodes: ClusterRouter) {
         (self.shard, self.nodes) = (shard, nodes)
         lookups = SlotOwnerLookups(nodes.directory, on: shard.reactor)
+        feedList = LoopVariable([], on: shard.reactor)
+        announcedOwners = LoopVariable([:], on: shard.reactor)
+    }
+
+    /// Streams of actors of this reactor that other nodes receive for their clients; one object for each node connection.
+    var feeds: [SharedStreamPublisher] {
+        get { feedList.value }
+        _modify { yield &feedList.value }
     }
 
     // MARK: Owners
@@ -53,24 +60,24 @@ final class NodeShard: ShardRouter, @unchecked Sendable {
 
     /// Executes a notice about an owner on the reactor. May be called on any thread.
     func deliverNotice(_ notice: @escaping @Sendable () -> Void) {
-        ownerChanges.willSend()
+        pendingNotices.add(1, ordering: .sequentiallyConsistent)
         shard.reactor.execute {
-            self.ownerChanges.didHandle()
+            self.pendingNotices.subtract(1, ordering: .sequentiallyConsistent)
             notice()
         }
     }
 
     /// Returns the slot's owner according to the latest notice if it is not `node`; nil if it is, or without a notice.
     func laterOwner(of slot: ClusterSlot, than node: ClusterNode) -> ClusterNode? {
-        announcedOwners[slot].flatMap { $0 == node ? nil : $0 }
+        announcedOwners.value[slot].flatMap { $0 == node ? nil : $0 }
     }
 
     /// Indicates whether there is an owner that this turn of the reactor does not know of. It may be this node itself.
-    var hasPendingOwnerChanges: Bool { ownerChanges.arePending }
+    var hasPendingOwnerChanges: Bool { pendingNotices.load(ordering: .sequentiallyConsistent) != 0 }
 
     /// Informs the connections of a slot's new owner, before the previous owner reports the change.
     func ownerDidChange(of slot: ClusterSlot, to node: ClusterNode, isHere: Bool) {
-        announcedOwners[slot] = node
+        announcedOwners.value[slot] = node
         // Clients of this reactor may have joined streams of the previous owner since the node learned of the new one.
         nodes.shared.slotDidMove(slot, to: node)
         for connection in shard.connections.values {

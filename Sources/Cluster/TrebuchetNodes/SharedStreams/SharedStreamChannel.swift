@@ -1,50 +1,55 @@
 internal import Networking
+internal import Transports
 internal import Trebuchet
 internal import TrebuchetActors
 
 /// The owner's end of a shared-stream channel, over which another node receives streams for its clients.
-///
-/// `@unchecked Sendable`: used on its reactor only, except for constants.
-final class SharedStreamChannel: NodeChannelHandler, SharedStreamPublisherOwner, @unchecked Sendable {
+final class SharedStreamChannel: NodeChannelHandler, SharedStreamPublisherOwner, Sendable {
     let reactor: Reactor
     private let channel: NodeChannel
     private let node: NodeShard
     private var shard: ServerShard { node.shard }
     private let window: FlowControlWindow
     private let pendingDeliveries: PendingDeliveries
-    /// The publishers of shared streams, by the index of the reactor that the actors belong to.
-    private var feeds: [Int: SharedStreamPublisher] = [:]
-    /// The publisher of each stream, by stream number.
-    private var publishers: [UInt64: SharedStreamPublisher] = [:]
-    /// The received parts of an incomplete message.
-    private var parts: [UInt8] = []
+    private let state: LoopVariable<State>
+
+    /// The publishers and the message that is being received, on the reactor.
+    private struct State {
+        /// The publishers of shared streams, by the index of the reactor that the actors belong to.
+        var feeds: [Int: SharedStreamPublisher] = [:]
+        /// The publisher of each stream, by stream number.
+        var publishers: [UInt64: SharedStreamPublisher] = [:]
+        /// The received parts of an incomplete message.
+        var parts: [UInt8] = []
+    }
 
     init(_ channel: NodeChannel, at node: NodeShard, _ pendingDeliveries: PendingDeliveries) {
         (self.channel, self.node, reactor) = (channel, node, node.shard.reactor)
         (window, self.pendingDeliveries) = (FlowControlWindow(channel), pendingDeliveries)
+        state = LoopVariable(State(), on: reactor)
     }
 
-    func didEnd(_ number: UInt64) { reactor.execute { self.publishers[number] = nil } }
+    func didEnd(_ number: UInt64) { reactor.execute { self.state.value.publishers[number] = nil } }
 
     /// The number of streams, for tests; on its reactor.
-    var streamCount: Int { publishers.count }
+    var streamCount: Int { state.value.publishers.count }
 
     // MARK: NodeChannelHandler
 
     func receive(_ frame: NodeFrame) {
         switch frame.kind {
         case .toOwnerPart:
-            guard parts.count + frame.payload.count <= shard.limits.messages.inboundBytes else {
+            guard state.value.parts.count + frame.payload.count <= shard.limits.messages.inboundBytes else {
                 return channelDidBreak(received: 0)
             }
-            parts += frame.payload
+            state.value.parts += frame.payload
         case .toOwner:
-            let bytes = parts.isEmpty ? frame.payload : parts + frame.payload
-            parts = []
+            let bytes = state.value.parts.isEmpty ? frame.payload : state.value.parts + frame.payload
+            state.value.parts = []
             if let message = SharedStreamMessage(bytes) { receive(message) }
         case .acknowledgement:
             guard window.acknowledge(Int(clamping: frame.number ?? 0)) else { return }
-            for feeds in feeds.values { feeds.shard.reactor.run { feeds.linkDidBecomeWritable() } }
+            for feeds in state.value.feeds.values { feeds.shard.reactor.run { feeds.linkDidBecomeWritable() } }
         case .close: close()
         default: break
         }
@@ -56,7 +61,7 @@ final class SharedStreamChannel: NodeChannelHandler, SharedStreamPublisherOwner,
             guard let request = message.decoded(SharedStreamRequest.self) else { return }
             startStream(message.number, request)
         case .end:
-            guard let feeds = publishers.removeValue(forKey: message.number) else { return }
+            guard let feeds = state.value.publishers.removeValue(forKey: message.number) else { return }
             let mayReturn = !message.payload.isEmpty
             feeds.shard.reactor.run { feeds.endStream(message.number, mayReturn: mayReturn) }
         default: break
@@ -71,9 +76,10 @@ final class SharedStreamChannel: NodeChannelHandler, SharedStreamPublisherOwner,
         else {
             return window.send(SharedStreamMessage.bytes(.moved, number))
         }
-        let feeds = feeds[there.shard.index] ?? SharedStreamPublisher(self, window, pendingDeliveries, at: there)
-        self.feeds[there.shard.index] = feeds
-        publishers[number] = feeds
+        let feeds =
+            state.value.feeds[there.shard.index] ?? SharedStreamPublisher(self, window, pendingDeliveries, at: there)
+        state.value.feeds[there.shard.index] = feeds
+        state.value.publishers[number] = feeds
         there.shard.reactor.run { feeds.startStream(number, request, of: record) }
     }
 
@@ -86,7 +92,7 @@ final class SharedStreamChannel: NodeChannelHandler, SharedStreamPublisherOwner,
 
     private func close() {
         channel.discard()
-        for feeds in feeds.values { feeds.shard.reactor.run { feeds.close() } }
-        (feeds, publishers) = ([:], [:])
+        for feeds in state.value.feeds.values { feeds.shard.reactor.run { feeds.close() } }
+        (state.value.feeds, state.value.publishers) = ([:], [:])
     }
 }

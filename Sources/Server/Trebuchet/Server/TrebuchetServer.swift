@@ -61,7 +61,8 @@ public final class TrebuchetServer: Sendable {
     ///     written to the log under a number, and the caller receives only the number. Callers always receive `Codable` errors and
     ///     every `TrebuchetError`.
     ///   - log: The event handler that writes the log: a `ConsoleLog` by default, for operators a `ServerLog`, or nil. It receives
-    ///     events from the start on; `addEventHandler` adds others.
+    ///     events from the start on, also after `shutdown`; so it must not retain the server. `addEventHandler` adds others, which are
+    ///     released when the server has shut down.
     public convenience init(
         transport: ServerTransport, reactors: Int? = nil, limits: ServerLimits = ServerLimits(),
         access: AccessPolicy = .open, store: (any StateStore)? = nil,
@@ -144,7 +145,7 @@ public final class TrebuchetServer: Sendable {
         for shard in shards { shard.reactor.run { shard.releaseReferences() } }
         actorSystem.releaseReferences()
         locals.releaseWriters()
-        context.events.removeAllHandlers()
+        context.events.removeHandlersExceptLog()
         context.probedStore.withLock { $0 = nil }
         for claim in claims { claim.release() }
         for claim in otherClaims.withLock({ $0 }) { claim.release() }

@@ -10,6 +10,7 @@ package struct EncodedJSON: Sendable, Hashable {
     package init(_ value: JSONValue) { bytes = value.json }
 
     package init(canonical text: UnsafeRawBufferPointer) { bytes = Array(text) }
+    package init(canonical text: [UInt8]) { bytes = text }
 
     package var byteCount: Int { bytes.count }
 

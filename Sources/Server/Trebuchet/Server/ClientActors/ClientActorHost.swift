@@ -6,9 +6,7 @@ internal import TrebuchetWire
 
 /// A client that has exported actors: its state on the server, over all of its connections. It exists while the client is
 /// connected, and for `ServerLimits.clientActors.reconnectTime` after that.
-///
-/// `@unchecked Sendable`: mutable state is used on `reactor` only, except the references, which have a lock.
-final class ClientActorHost: @unchecked Sendable {
+final class ClientActorHost: Sendable {
     /// The client whose message is being decoded.
     @TaskLocal static var current: ClientActorHost?
 
@@ -36,18 +34,33 @@ final class ClientActorHost: @unchecked Sendable {
 
     private let references = Mutex(References())
     private let lastNumber = Atomic<UInt64>(0)
-    /// The current connection.
-    private var connection: ClientActorHostConnection?
-    /// True if the current connection accepts no calls at the moment.
-    private var isFull = false
-    private var attached = 0
-    private var calls: [UInt64: OutboundClientCall] = [:]
-    /// The numbers of unsent calls in their order; some may have ended.
-    private var waiting: [UInt64] = []
-    private var deadlineTimer: LoopTimer?
-    private var deadlineTimerTime = UInt64.max
-    private var grace: LoopTimer?
-    private var hasEnded = false
+    private let state: LoopVariable<State>
+
+    /// A call without a response.
+    private struct PendingCall {
+        let call: OutboundClientCall
+        let continuation: CheckedContinuation<[UInt8]?, any Error>
+        /// Its use of the quotas for calls to clients.
+        let reservation: QuotaReservation
+        /// The connection of the call; nil while the call waits for one.
+        var connection: ClientActorHostConnection?
+    }
+
+    /// The connection and the calls, on the reactor.
+    private struct State {
+        /// The current connection.
+        var connection: ClientActorHostConnection?
+        /// True if the current connection accepts no calls at the moment.
+        var isFull = false
+        var attached = 0
+        var calls: [UInt64: PendingCall] = [:]
+        /// The numbers of unsent calls in their order; some may have ended.
+        var waiting: [UInt64] = []
+        var deadlineTimer: LoopTimer?
+        var deadlineTimerTime = UInt64.max
+        var grace: LoopTimer?
+        var hasEnded = false
+    }
 
     init(
         _ key: ClientActorHosts.Key, _ number: UInt64, _ clients: ClientActorHosts, _ scopes: QuotaScopes,
@@ -57,6 +70,7 @@ final class ClientActorHost: @unchecked Sendable {
         self.number = number
         self.clients = clients
         self.reactor = reactor
+        state = LoopVariable(State(), on: reactor)
         account = clients.quotas.account(for: scopes, own: .client(number))
     }
 
@@ -124,8 +138,7 @@ final class ClientActorHost: @unchecked Sendable {
         do {
             let result: [UInt8]? = try await withTaskCancellationHandler {
                 try await withCheckedThrowingContinuation { continuation in
-                    call.setContinuation(continuation)
-                    reactor.run { self.start(call) }
+                    reactor.run { self.start(call, continuation) }
                 }
             } onCancel: {
                 call.isCancelled.store(true, ordering: .relaxed)
@@ -144,81 +157,85 @@ final class ClientActorHost: @unchecked Sendable {
         clients.events.emit(.spanEnded(span))
     }
 
-    private func start(_ call: OutboundClientCall) {
-        if call.isCancelled.load(ordering: .relaxed) { return call.finish(.failure(CancellationError())) }
+    private func start(_ call: OutboundClientCall, _ continuation: CheckedContinuation<[UInt8]?, any Error>) {
+        if call.isCancelled.load(ordering: .relaxed) { return continuation.resume(throwing: CancellationError()) }
         do throws(TrebuchetError) {
             if let end = references.withLock({ $0.end }) { throw end }
-            call.reservation = try clients.quotas.reserve(
+            let reservation = try clients.quotas.reserve(
                 .clientCalls, with: (.clientCallBytes, call.byteCount), in: account)
+            state.value.calls[call.number] = PendingCall(
+                call: call, continuation: continuation, reservation: reservation)
         } catch {
-            return call.finish(.failure(error))
+            return continuation.resume(throwing: error)
         }
-        calls[call.number] = call
-        if call.deadline < deadlineTimerTime { scheduleDeadlineCheck(call.deadline) }
-        waiting.append(call.number)
-        if waiting.count == 1 { sendWaiting() }
+        if call.deadline < state.value.deadlineTimerTime { scheduleDeadlineCheck(call.deadline) }
+        state.value.waiting.append(call.number)
+        if state.value.waiting.count == 1 { sendWaiting() }
     }
 
     /// Sends the waiting calls until the connection is full.
     private func sendWaiting() {
-        guard let connection, !isFull, !waiting.isEmpty else { return }
+        guard let connection = state.value.connection, !state.value.isFull else { return }
         var sent = 0
         // A call that does not fit, or fills the connection, changes this state while it is sent.
-        while !isFull, sent < waiting.count {
-            if let call = calls[waiting[sent]] {
-                call.connection = connection
+        while !state.value.isFull, sent < state.value.waiting.count {
+            let number = state.value.waiting[sent]
+            if let call = state.value.calls[number]?.call {
+                state.value.calls[number]?.connection = connection
                 connection.reactor.run { connection.send(call) }
             }
             sent += 1
         }
-        waiting.removeFirst(sent)
+        state.value.waiting.removeFirst(sent)
     }
 
     /// Ends a call with its response or an error.
     func finish(_ number: UInt64, _ outcome: Result<[UInt8]?, any Error>) {
-        guard let call = calls.removeValue(forKey: number) else { return }
-        call.finish(outcome)
+        guard let pending = state.value.calls.removeValue(forKey: number) else { return }
+        pending.reservation.release()
+        pending.continuation.resume(with: outcome)
     }
 
     /// Ends a call after cancellation or timeout, and notifies the client.
     private func abandonCall(_ number: UInt64, _ error: any Error) {
-        guard let call = calls[number] else { return }
-        if let connection = call.connection {
+        guard let pending = state.value.calls[number] else { return }
+        if let connection = pending.connection {
             connection.reactor.run { connection.cancel(number) }
         } else {
-            waiting.removeAll { $0 == number }
+            state.value.waiting.removeAll { $0 == number }
         }
         finish(number, .failure(error))
     }
 
     private func scheduleDeadlineCheck(_ deadline: UInt64) {
-        deadlineTimer?.cancel()
-        deadlineTimerTime = deadline
+        state.value.deadlineTimer?.cancel()
+        state.value.deadlineTimerTime = deadline
         let now = reactor.now
         let delay = Duration.nanoseconds(Int64(clamping: deadline > now ? deadline - now : 0))
-        deadlineTimer = reactor.schedule(after: delay, for: self) { $0.expire() }
+        state.value.deadlineTimer = reactor.schedule(after: delay, for: self) { $0.expire() }
     }
 
     private func expire() {
         let now = reactor.now
         var next = UInt64.max
-        for (number, call) in calls {
-            if call.deadline > now {
-                next = min(next, call.deadline)
+        for (number, pending) in state.value.calls {
+            if pending.call.deadline > now {
+                next = min(next, pending.call.deadline)
             } else {
-                abandonCall(number, TrebuchetError(.timeout, timeoutMessage(of: call)))
+                abandonCall(number, TrebuchetError(.timeout, timeoutMessage(of: pending)))
             }
         }
-        deadlineTimerTime = .max
+        state.value.deadlineTimerTime = .max
         if next != .max { scheduleDeadlineCheck(next) }
     }
 
-    private func timeoutMessage(of call: OutboundClientCall) -> String {
+    private func timeoutMessage(of pending: PendingCall) -> String {
+        let call = pending.call
         let limit = call.isLimit ? " (\(limits.clientCalls.timeout), ServerLimits.clientCalls.timeout)" : ""
-        if call.connection != nil {
+        if pending.connection != nil {
             return "\(call.target) had no response from the client before its deadline\(limit)"
         }
-        let reason = connection == nil ? "the client is disconnected" : "the client accepts no more calls"
+        let reason = state.value.connection == nil ? "the client is disconnected" : "the client accepts no more calls"
         return "\(call.target) was not sent before its deadline\(limit): \(reason)"
     }
 
@@ -226,49 +243,49 @@ final class ClientActorHost: @unchecked Sendable {
 
     /// Sets the client's connection, replacing an earlier one.
     func attach(_ connection: ClientActorHostConnection) {
-        attached += 1
-        guard !hasEnded else { return }
-        grace?.cancel()
-        grace = nil
-        let old = self.connection
-        self.connection = connection
-        isFull = false
+        state.value.attached += 1
+        guard !state.value.hasEnded else { return }
+        state.value.grace?.cancel()
+        state.value.grace = nil
+        let old = state.value.connection
+        state.value.connection = connection
+        state.value.isFull = false
         sendWaiting()
         if let old { old.reactor.run { old.close() } }
     }
 
     /// Stops sending over the connection until `resume`.
     func pauseSending(_ connection: ClientActorHostConnection) {
-        if connection === self.connection { isFull = true }
+        if connection === state.value.connection { state.value.isFull = true }
     }
 
     func resume(_ connection: ClientActorHostConnection) {
-        guard connection === self.connection else { return }
-        isFull = false
+        guard connection === state.value.connection else { return }
+        state.value.isFull = false
         sendWaiting()
     }
 
     /// Handles a closed connection: calls sent over it without a response end with `unknownOutcome`.
     func lost(_ lost: ClientActorHostConnection) {
         var unsent: [UInt64] = []
-        for (number, call) in calls where call.connection === lost {
-            if call.wasSent {
-                finish(number, .failure(unknown(call, "the connection to the client was lost")))
+        for (number, pending) in state.value.calls where pending.connection === lost {
+            if pending.call.wasSent.load(ordering: .acquiring) {
+                finish(number, .failure(unknown(pending.call, "the connection to the client was lost")))
             } else {
-                call.connection = nil
+                state.value.calls[number]?.connection = nil
                 unsent.append(number)
             }
         }
-        if !unsent.isEmpty { waiting = (waiting + unsent).sorted() }
-        guard lost === connection else { return sendWaiting() }
-        connection = nil
+        if !unsent.isEmpty { state.value.waiting = (state.value.waiting + unsent).sorted() }
+        guard lost === state.value.connection else { return sendWaiting() }
+        state.value.connection = nil
         guard referenceCount > 0 else { return endIfUnused() }
         beginGrace()
     }
 
     private func beginGrace() {
-        grace = reactor.schedule(after: limits.clientActors.reconnectTime, for: self) { client in
-            client.grace = nil
+        state.value.grace = reactor.schedule(after: limits.clientActors.reconnectTime, for: self) { client in
+            client.state.value.grace = nil
             client.endIfRemoved(
                 "was disconnected for more than \(client.limits.clientActors.reconnectTime) (ServerLimits.clientActors.reconnectTime)"
             )
@@ -282,12 +299,12 @@ final class ClientActorHost: @unchecked Sendable {
     // MARK: Ending
 
     private func endIfUnused() {
-        guard connection == nil, referenceCount == 0 else { return }
+        guard state.value.connection == nil, referenceCount == 0 else { return }
         endIfRemoved("is disconnected")
     }
 
     private func endIfRemoved(_ reason: String) {
-        guard !hasEnded, clients.remove(self, attached: attached) else { return }
+        guard !state.value.hasEnded, clients.remove(self, attached: state.value.attached) else { return }
         invalidateReferences(reason)
     }
 
@@ -303,8 +320,8 @@ final class ClientActorHost: @unchecked Sendable {
 
     /// Invalidates all references to actors of the client.
     private func invalidateReferences(_ reason: String) {
-        guard !hasEnded else { return }
-        hasEnded = true
+        guard !state.value.hasEnded else { return }
+        state.value.hasEnded = true
         _ = clients.remove(self, attached: nil)
         let (error, released) = references.withLock { references in
             let error = references.end ?? Self.unavailableError(reason)
@@ -313,13 +330,14 @@ final class ClientActorHost: @unchecked Sendable {
         }
         // An invalid reference uses no resource, so its reservation is released.
         for reference in released { reference.reservation.release() }
-        deadlineTimer?.cancel()
-        grace?.cancel()
-        grace = nil
-        waiting = []
-        for (number, call) in calls {
-            finish(number, .failure(call.wasSent ? unknown(call, error.message) : error))
+        state.value.deadlineTimer?.cancel()
+        state.value.grace?.cancel()
+        state.value.grace = nil
+        state.value.waiting = []
+        for (number, pending) in state.value.calls {
+            let mayHaveRun = pending.call.wasSent.load(ordering: .acquiring)
+            finish(number, .failure(mayHaveRun ? unknown(pending.call, error.message) : error))
         }
-        connection = nil
+        state.value.connection = nil
     }
 }

@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Networking
+internal import Synchronization
 internal import Transports
 internal import TrebuchetWire
 
@@ -46,7 +47,7 @@ final class ClientActorHostConnection: Sendable {
             let refusal = TrebuchetError(.invalidArguments, error.message)
             return client.reactor.run { self.client.finish(call.number, .failure(refusal)) }
         }
-        call.wasSent = true
+        call.wasSent.store(true, ordering: .releasing)
         state.value.pendingCallIDs.insert(call.number)
         state.value.lastAsked = max(state.value.lastAsked, call.number)
         connection.link.send { $0.append(message) }

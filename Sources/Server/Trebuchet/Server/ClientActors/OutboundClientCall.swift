@@ -4,10 +4,7 @@ internal import TrebuchetClient
 internal import TrebuchetWire
 
 /// A call from the server to a client actor.
-///
-/// `@unchecked Sendable`: initialized before it is passed to the reactor of its `ClientActorHost`, and used on that reactor only.
-/// `isCancelled` is atomic, and `wasSent` is set on the reactor of `connection` before the connection reports its end.
-final class OutboundClientCall: @unchecked Sendable {
+final class OutboundClientCall: Sendable {
     let number: UInt64
     let actor: String
     let target: String
@@ -19,13 +16,8 @@ final class OutboundClientCall: @unchecked Sendable {
     private let traceparent: String?
     /// Set when the caller's task is cancelled, which may be before the call is started.
     let isCancelled = Atomic<Bool>(false)
-    /// The connection of the call; nil while the call waits for one.
-    var connection: ClientActorHostConnection?
-    /// Its use of the quotas for calls to clients, from its start to its end.
-    var reservation: QuotaReservation?
-    /// True if the client may have received the call.
-    var wasSent = false
-    private var continuation: CheckedContinuation<[UInt8]?, any Error>?
+    /// True if the client may have received the call. Set before its connection reports the end of the link.
+    let wasSent = Atomic<Bool>(false)
 
     init(
         number: UInt64, actor: String, target: String, request: CallRequest, deadline: UInt64, isLimit: Bool,
@@ -54,13 +46,5 @@ final class OutboundClientCall: @unchecked Sendable {
             number: number, actorID: actor, target: target, request: request,
             timeoutMilliseconds: Int((left + 999_999) / 1_000_000), traceparent: traceparent
         ).bytes
-    }
-
-    func setContinuation(_ continuation: CheckedContinuation<[UInt8]?, any Error>) { self.continuation = continuation }
-
-    func finish(_ outcome: Result<[UInt8]?, any Error>) {
-        reservation = nil
-        continuation?.resume(with: outcome)
-        continuation = nil
     }
 }

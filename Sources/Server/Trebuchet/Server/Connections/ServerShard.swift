@@ -374,7 +374,7 @@ package final class ServerContext: Sendable {
     /// The budget of `ServerLimits.memory.total`.
     package let memory: MemoryBudget
     /// The server's event bus.
-    let events = EventBus()
+    let events: EventBus
     /// Writes a line to the server log. Event handlers receive it too, with the level `notice`.
     package let log: @Sendable (String) -> Void
     /// Writes a line with another level.
@@ -411,8 +411,8 @@ package final class ServerContext: Sendable {
         ratedNames = Set(limits.calls.rate.perMethod.keys.map(\.name))
         for method in limits.calls.rate.perMethod.keys { method.type.checkCalls(of: method.name) }
         // Sanitizes for all: names and texts of peers are in many lines.
-        let events = events
-        if let log { events.addHandler(log) }
+        let events = EventBus(log: log)
+        self.events = events
         plainLog = { if events.isEnabled(for: .summaries) { events.emit(.summary(LogLine.of($0))) } }
         let logAt: @Sendable (ServerEvent.Level, String) -> Void = { level, line in
             if events.isEnabled(for: .server) { events.emit(.logMessage(level, LogLine.of(line))) }

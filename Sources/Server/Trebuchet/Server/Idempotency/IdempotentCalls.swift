@@ -1,20 +1,23 @@
 internal import Bytes
 internal import Networking
 internal import Platform
+internal import Transports
 internal import TrebuchetActors
 internal import TrebuchetWire
 
 /// The calls of `@Idempotent` methods of one connection, from the first one on. Their responses are recorded, and they run at most
-/// once. A call continues when its connection ends, and the client receives the response over the next connection.
-///
-/// `@unchecked Sendable`: isolated to the reactor of the connection.
-final class IdempotentCalls: @unchecked Sendable {
+/// once. A call continues when its connection ends, and the client receives the response over the next connection. On the reactor of the
+/// connection.
+final class IdempotentCalls: Sendable {
     /// The connection, which releases this object when it closes.
     private let connection: ServerConnection
     /// The quota of its persisted responses, from the first one on.
-    private var persistedResponses: PersistedResponseQuota?
+    private let persistedResponses: LoopVariable<PersistedResponseQuota?>
 
-    init(_ connection: ServerConnection) { self.connection = connection }
+    init(_ connection: ServerConnection) {
+        self.connection = connection
+        persistedResponses = LoopVariable(nil, on: connection.shard.reactor)
+    }
 
     // MARK: The first time
 
@@ -90,9 +93,9 @@ final class IdempotentCalls: @unchecked Sendable {
         guard session == connection.name else {
             return connection.shard.idempotencyCache.persistedResponseQuota(of: session, request)
         }
-        if let persistedResponses, persistedResponses.belongs(to: request) { return persistedResponses }
+        if let known = persistedResponses.value, known.belongs(to: request) { return known }
         let quota = connection.shard.idempotencyCache.persistedResponseQuota(of: session, request)
-        persistedResponses = quota
+        persistedResponses.value = quota
         return quota
     }
 

@@ -274,17 +274,16 @@ distributed actor DocumentCollection: ServiceActor, CollectionInterface {
                 encoder = PageEncoder(
                     QueryPage(documents: documents, cursor: cursor, count: window.matches, revision: revision))
             }
-            guard let encoder else { return true }
-            if encoder.resume(until: slice) { return true }
-            if charge == nil { charge = makeCharge(of: encoder, for: caller) }
+            guard encoder?.resume(until: slice) == false else { return true }
+            if charge == nil, let bytes = encoder?.byteCount { charge = makeCharge(of: bytes, for: caller) }
             // Without room for the text of a page that waits, the rest is encoded at once.
-            return charge == nil && encoder.resume(until: .unlimited)
+            return charge == nil && encoder?.resume(until: .unlimited) == true
         }
         // The lists of a collection that has ended meanwhile are empty.
         try checkOpen()
         if let failure { throw failure }
-        guard let encoder else { throw .closed }
-        return encoder.encoded()
+        guard let text = encoder?.encoded() else { throw .closed }
+        return text
     }
 
     /// Smaller changes of the memory of a scan are not counted.
@@ -306,9 +305,9 @@ distributed actor DocumentCollection: ServiceActor, CollectionInterface {
 
     /// Counts the text of a page for its caller; returns nil when there is no room.
     private func makeCharge(
-        of encoder: PageEncoder, for caller: CollectionConnectionState
+        of bytes: Int, for caller: CollectionConnectionState
     ) -> CollectionMemoryLedger.Charge? {
-        let charge = CollectionMemoryLedger.Charge(bytes: encoder.byteCount, holder: caller.holder, client: caller)
+        let charge = CollectionMemoryLedger.Charge(bytes: bytes, holder: caller.holder, client: caller)
         do throws(CollectionError) { try host.memory.replace([], with: charge) } catch { return nil }
         return charge
     }

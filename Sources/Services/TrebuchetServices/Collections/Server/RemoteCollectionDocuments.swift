@@ -11,12 +11,27 @@ final class RemoteCollectionDocuments: Sendable {
     /// The maximum number of collections in memory.
     private static let most = 8
 
-    /// `@unchecked Sendable`: only the holder of `readSemaphore` accesses the other members.
-    private final class LogView: @unchecked Sendable {
-        let readSemaphore = AsyncBinarySemaphore()
+    /// A collection as of the last read.
+    private struct Replica {
         var contents = CollectionContents()
         var number: UInt64?
         var position: ActorLogPosition?
+    }
+
+    /// The replica of one collection.
+    private final class LogView: Sendable {
+        let readSemaphore = AsyncBinarySemaphore()
+        /// The replica; empty while the holder of `readSemaphore` updates it, and after a failed read.
+        private let replica = Mutex(Replica())
+
+        func takeReplica() -> Replica {
+            replica.withLock { replica in
+                defer { replica = Replica() }
+                return replica
+            }
+        }
+
+        func setReplica(_ updated: Replica) { replica.withLock { $0 = updated } }
     }
 
     private let store: any PerActorStore
@@ -30,15 +45,16 @@ final class RemoteCollectionDocuments: Sendable {
     ) async throws -> [DocumentID: Document] {
         let seen = logView(of: name)
         await seen.readSemaphore.wait()
+        var replica = seen.takeReplica()
         do {
-            try await bringUpToDate(seen, name, actor)
+            try await bringUpToDate(&replica, name, actor)
         } catch {
-            (seen.contents, seen.number, seen.position) = (CollectionContents(), nil, nil)
             await seen.readSemaphore.signal()
             throw error
         }
         var found: [DocumentID: Document] = [:]
-        for id in ids { found[id] = seen.contents.documents[id] }
+        for id in ids { found[id] = replica.contents.documents[id] }
+        seen.setReplica(replica)
         await seen.readSemaphore.signal()
         return found
     }
@@ -56,7 +72,7 @@ final class RemoteCollectionDocuments: Sendable {
         }
     }
 
-    private func bringUpToDate(_ seen: LogView, _ name: String, _ actor: String) async throws {
+    private func bringUpToDate(_ seen: inout Replica, _ name: String, _ actor: String) async throws {
         let key = StoredCollection.logKey(name, partition: actor)
         let read = try await store.readLog(at: key, after: seen.position)
         seen.position = read.seen

@@ -37,13 +37,14 @@ import Trebuchet
         let documents = (0..<count).map { Document.todo("d\($0)", ["n": .integer(Int64($0))]) }
         for (cursor, matches) in [(nil, nil), ("c", 3)] as [(String?, Int?)] {
             let page = QueryPage(documents: documents, cursor: cursor, count: matches, revision: 7)
-            let encoder = PageEncoder(page)
+            var encoder = PageEncoder(page)
             var slices = 1
             while !encoder.resume(until: ScanSlice(steps: 0)) { slices += 1 }
             #expect(slices == max(1, count))
             #expect(encoder.encoded().bytes == (try page.json()))
-            let whole = PageEncoder(page)
-            #expect(whole.resume(until: .unlimited))
+            var whole = PageEncoder(page)
+            let isComplete = whole.resume(until: .unlimited)
+            #expect(isComplete)
             #expect(whole.encoded().bytes == (try page.json()))
         }
     }
