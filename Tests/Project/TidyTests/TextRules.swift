@@ -43,12 +43,12 @@ enum TextRules {
         }
     }
 
-    /// The number of types in the sources whose `Sendable` conformance the compiler does not check.
+    /// The number of types in the sources whose `Sendable` conformance the compiler does not check. A file and a link to it count once.
     static func uncheckedSendables(in files: [SourceText]) -> Int {
-        files.filter { $0.path.hasPrefix("Sources/") && $0.identifiers.contains("unchecked") }
-            .reduce(0) { count, file in
-                count + file.code.count { $0.contains(/@unchecked\s+Sendable\b/) }
-            }
+        let files = files.filter { $0.path.hasPrefix("Sources/") && $0.identifiers.contains("unchecked") }
+        return Set(files.map(\.code)).reduce(0) { count, code in
+            count + code.count { $0.contains(/@unchecked\s+Sendable\b/) }
+        }
     }
 
     /// Arguments of service methods that confer a right on their holder must be hidden from the inspector.

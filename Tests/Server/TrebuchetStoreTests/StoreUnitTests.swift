@@ -135,7 +135,8 @@ import Trebuchet
         let folder = try TemporaryFolder()
         let file = try StoreFile(folder.file())
         let writer = try SQLiteWriter(file, SQLiteStore.Options())
-        let reader = try SQLiteReader(file, SQLiteStore.Options(), writer.generations)
+        // The writer calls `look` on this thread.
+        nonisolated(unsafe) let reader = try SQLiteReader(file, SQLiteStore.Options(), writer.generations)
         let second = StateKey("second", "")
         let found = Mutex<[Bool]>([])
         let look: @Sendable (Result<Void, StateStoreError>) -> Void = { _ in
