@@ -131,7 +131,7 @@ extension WebSocket: ByteChannelDelegate, Resumable {
 
     /// Returns whether the time slice is used up; then the connection is queued for a later turn.
     @inline(never)
-    private func isShareUsedUp(_ slice: inout TimeSlice, _ jobs: Int, isMoreThere: Bool) -> Bool {
+    private func isShareUsedUp(_ slice: inout TimeSlice, _ jobs: UInt64, isMoreThere: Bool) -> Bool {
         guard isMoreThere else { return false }
         let isUsedUp = slice.isUsedUp(lastClockReading: &reactor.lastClockReading)
         stride = slice.stride
