@@ -104,11 +104,6 @@ import Trebuchet
         #expect(order.prefix(3).contains("\(members[0].member ?? .connection(0))"))
     }
 
-    @Test("a debt falls between slices too, not only when a call begins to wait")
-    func settledBetweenSlices() async {
-        let system = TrebuchetActorSystem.make(reactors: 1)
-    }
-
     @Test("the time of a slice is that of its thread: time of other threads is not counted")
     func threadTime() {
         var time = ThreadTime()
