@@ -88,7 +88,7 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
         switch request {
         case .stream(let attempt):
             guard let resumed = streams[attempt] else { return endAtOwner() }
-            if let revocation = connection.revocation(of: resumed.actor.text) {
+            if let revocation = connection.authorization.revocation(of: resumed.actor.text) {
                 handle(.cancelled, of: attempt)
                 endAtOwner()
                 return connection.failStream(resumed.streamID, revocation)
@@ -99,7 +99,7 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
             guard let call = underWay(relayed), var requested = relayed.removeStream() else { return endAtOwner() }
             begun = relayed
             // Its authorization may have been revoked since the request.
-            if let revocation = connection.revocation(of: requested.actor.text) {
+            if let revocation = connection.authorization.revocation(of: requested.actor.text) {
                 endAtOwner()
                 return connection.finish(call, .failure(revocation))
             }
@@ -254,7 +254,7 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
     }
 
     func channelDidEnd(_ channel: OwnerChannel, received: UInt64?) {
-        guard isOpen, removeCall(channel) else { return }
+        guard isOpen, removeChannel(channel) else { return }
         var touched: [ClusterSlot: SlotSendState] = [:]
         for stream in Array(streams.all) where stream.phase.channel == channel.number {
             _ = streams.handle(.channelLost(channel.number), of: stream.streamID)

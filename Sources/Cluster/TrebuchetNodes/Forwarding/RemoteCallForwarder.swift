@@ -40,8 +40,9 @@ final class RemoteCallForwarder: ConnectionForwarder {
         self.connection = connection
         self.node = node
         let (reactor, reference) = (connection.shard.reactor, WeakRemoteCallForwarder(self))
-        connection.caller?.connection.onPrincipalChange { reactor.run { reference.relays?.callerDidChange() } }
-        if connection.caller?.principal != nil { excess = client().excess }
+        let caller = connection.authorization.caller
+        caller?.connection.onPrincipalChange { reactor.run { reference.forwarder?.callerDidChange() } }
+        if caller?.principal != nil { excess = client().excess }
     }
 
     var shard: ServerShard { connection.shard }
@@ -92,7 +93,7 @@ final class RemoteCallForwarder: ConnectionForwarder {
         let reference = WeakRemoteCallForwarder(self)
         traffic.crossings += connection.afterCrossReactorCalls {
             traffic.crossings -= 1
-            reference.relays?.proceed(traffic)
+            reference.forwarder?.proceed(traffic)
         }
     }
 
@@ -112,7 +113,7 @@ final class RemoteCallForwarder: ConnectionForwarder {
             guard let forwarder = connection.callForwarder else { return }
             forwarder.postponed -= 1
             guard !isBound || principal == nil || connection.callerConnection?.principal?.name == principal else {
-                return owned.withMessage { connection.fail($0, ServerConnection.replacedPrincipal) }
+                return owned.withMessage { connection.fail($0, ConnectionAuthorization.replacedPrincipal) }
             }
             forwarder.isMakingPostponed = true
             defer { forwarder.isMakingPostponed = false }
@@ -182,8 +183,8 @@ final class RemoteCallForwarder: ConnectionForwarder {
                     continue
                 }
                 connection.continuing(call) { relayed.withMessage { connection.handleReturned($0) } }
-            } else if let refusal = connection.revocation(of: relayed.actor)
-                ?? connection.refusalOfReplacedPrincipal(call)
+            } else if let refusal = connection.authorization.revocation(of: relayed.actor)
+                ?? connection.authorization.refusalOfReplacedPrincipal(call)
             {
                 connection.finish(call, .failure(relayed.refusal(refusal)))
             } else {
@@ -241,11 +242,11 @@ final class RemoteCallForwarder: ConnectionForwarder {
     private func client() -> ForwardedClient {
         ForwardedClient(
             session: connection.session, streams: "\(channelCount).",
-            caller: connection.caller?.connection, largestMessage: Int(connection.largestMessage))
+            caller: connection.authorization.caller?.connection, largestMessage: Int(connection.largestMessage))
     }
 
     /// Removes a channel. Returns whether it was in use.
-    func removeCall(_ channel: OwnerChannel) -> Bool {
+    func removeChannel(_ channel: OwnerChannel) -> Bool {
         guard channels[channel.node] === channel else { return false }
         channels[channel.node] = nil
         return true
@@ -308,11 +309,11 @@ final class RemoteCallForwarder: ConnectionForwarder {
     }
 }
 
-/// A weak reference to the relays for closures that run on any thread.
+/// A weak reference to the forwarder for closures that run on any thread.
 ///
-/// `@unchecked Sendable`: `relays` is accessed on its reactor only.
+/// `@unchecked Sendable`: `forwarder` is accessed on its reactor only.
 private final class WeakRemoteCallForwarder: @unchecked Sendable {
-    weak var relays: RemoteCallForwarder?
+    weak var forwarder: RemoteCallForwarder?
 
-    init(_ relays: RemoteCallForwarder) { self.relays = relays }
+    init(_ forwarder: RemoteCallForwarder) { self.forwarder = forwarder }
 }

@@ -10,7 +10,7 @@ package import TrebuchetActors
 ///
 /// ``phase`` says what the call waits for. The functions of this file are the only ones that change it.
 ///
-/// `@unchecked Sendable`: mutable properties are accessed on the reactor of its connection only, or that of its execution. `crossing`,
+/// `@unchecked Sendable`: mutable properties are accessed on the reactor of its connection only, or that of its execution. `crossReactorQueue`,
 /// `home`, `caller` and `permission` are set before the call goes to another reactor; the rest is constant.
 package final class InFlightCall: CancellableCall, @unchecked Sendable {
     /// The state of a call. A payload exists in its phase only.
@@ -78,7 +78,7 @@ package final class InFlightCall: CancellableCall, @unchecked Sendable {
     /// second end.
     var observedCall: ObservedCall?
     /// The queue in which it runs on another reactor. Set before it is sent.
-    var crossing: CrossReactorCallQueue?
+    var crossReactorQueue: CrossReactorCallQueue?
     /// The shard of its actor; nil for an actor without a reactor, and until the activation. Set before it is sent.
     var home: SystemShard?
     /// The caller when the call arrived, at a server that authenticates callers. Set before the call goes to another reactor.

@@ -148,5 +148,5 @@ extension ServerConnection {
     package var isLocal: Bool { false }
     package var isAwaited: Bool { shard.isAwaited }
 
-    package func streamDidCatchUp() { shard.sendReadyResponses(of: self) }
+    package func streamDidCatchUp() { sendReadyResponses() }
 }

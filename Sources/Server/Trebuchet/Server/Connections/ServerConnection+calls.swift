@@ -223,7 +223,7 @@ extension ServerConnection {
     private func withCaller<Result>(_ hosting: ClientActorHostConnection?, _ body: () throws -> Result) rethrows
         -> Result
     {
-        try Self.withCaller(caller, hosting, body)
+        try Self.withCaller(authorization.caller, hosting, body)
     }
 
     /// Runs `body` as the caller of a call that has waited or comes from another reactor.
@@ -257,7 +257,7 @@ extension ServerConnection {
     /// Calls in place while event handlers are registered.
     @inline(never)
     private func callObserved(_ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message) {
-        let startsTrace = beginsTrace(message)
+        let startsTrace = shard.observer.startsTrace(message)
         // If only trace handlers are registered, most calls create no object.
         guard
             startsTrace || shard.events.isEnabled(for: .callsOrVersions)
@@ -265,15 +265,14 @@ extension ServerConnection {
         else { return callInPlace(record, method, message) }
         record.actorInstance.didRunInPlace()
         let callID = message.callID
-        let observed = makeObservedCall(
-            method.name, isRedacted: method.isRedacted, record.type, message, startsTrace: startsTrace)
+        let observed = shard.observer.beginCall(method, of: record.type, message, startsTrace: startsTrace, by: peer)
         do {
             try observed.during {
                 try asCaller(clientActorHost) { try shard.callInPlace(record, method, message) }
             }
         } catch {
             shard.didCall(method.row)
-            observed?.reportEnd(to: shard.events, code(of: error))
+            observed?.reportEnd(to: shard.events, .init(of: error))
             return fail(
                 callID, shard.hidesErrors(of: method, record.type) ? RedactedError.hiding(error) : error, observed)
         }
@@ -301,7 +300,7 @@ extension ServerConnection {
         }
         calls.count(bytes: weight)
         shard.counts.count(.callsBegun)
-        let observed = observedCallIfNeeded(method, record.type, message)
+        let observed = shard.observer.beginCall(method, of: record.type, message, by: peer)
         let began = shard.beginsNow()
         let limit = timeLimit(of: message)
         let deadline = removeContinuedCall()?.deadline ?? shard.reactor.now &+ limit.nanoseconds
@@ -341,7 +340,7 @@ extension ServerConnection {
         _ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message, isInTransit: Bool
     ) {
         guard let call = registerCall(message, isInTransit: isInTransit, isPermitted: true) else { return }
-        recordCallStart(method, of: record?.type, message, in: call)
+        shard.observer.beginCall(call, method, of: record?.type, message, by: peer)
         let connection = self
         start(method, of: record, message, call) { connection.finish(call, $0, from: call.home) }
     }
@@ -377,7 +376,7 @@ extension ServerConnection {
                     let error = TrebuchetError(.methodNotFound, "the actor has been replaced")
                     return self.refuseToStart(call, owned, error, completion)
                 }
-                if let refusal = self.refusalAfterWait(of: method.name, record.name, call) {
+                if let refusal = self.authorization.refusalAfterWait(of: method.name, record.name, call) {
                     return self.refuseToStart(call, owned, refusal, completion)
                 }
                 if record.isClustered { call.activatedActor = ActorName(record.name) }
@@ -421,10 +420,10 @@ extension ServerConnection {
         let bytes = Array(message.bytes)
         let connection = self
         let hosting = clientActorHost
-        let crossing = crossing(to: there.reactor)
-        if call.isInTransit { call.crossing = crossing }
+        let queue = crossReactorQueues.queue(to: there.reactor)
+        if call.isInTransit { call.crossReactorQueue = queue }
         call.beginWork()
-        crossing.enqueue(bytes: bytes.count) {
+        queue.enqueue(bytes: bytes.count) {
             // The call may have been queued for long. A method that suspends checks for cancellation itself.
             if method.runsInPlace, call.isCancelled { return completion(.failure(CancellationError())) }
             let isThere = Self.withCaller(call.caller, hosting) {
@@ -441,13 +440,6 @@ extension ServerConnection {
                 connection.wait(for: record.name, method, owned, call, completion)
             }
         }
-    }
-
-    func crossing(to reactor: Reactor) -> CrossReactorCallQueue {
-        if let crossing = crossReactorQueues.first(where: { $0.reactor === reactor }) { return crossing }
-        let crossing = CrossReactorCallQueue(on: reactor)
-        crossReactorQueues.append(crossing)
-        return crossing
     }
 
     // MARK: Refusals
@@ -490,8 +482,10 @@ extension ServerConnection: CallResponder {
         shard.counts.count(.callsEnded)
         shard.counts.count(row: call.row, duration: MonotonicClock.now &- call.began)
         if let observed = call.observedCall {
-            let code = if case .success(let result) = outcome { code(callID, result) } else { code(of: outcome) }
-            observed.reportEnd(to: shard.events, code)
+            switch outcome {
+            case .success(let result): observed.reportEnd(to: shard.events, code(callID, result))
+            case .failure(let error): observed.reportEnd(to: shard.events, .init(of: error))
+            }
         }
         guard isOpen else { return }
         switch outcome {
@@ -527,7 +521,7 @@ extension ServerConnection: CallQueueOwner {
         calls.count(bytes: bytes)
         shard.counts.count(.callsBegun)
         let limit = timeLimit(of: message)
-        let caller = caller
+        let caller = authorization.caller
         Self.withCaller(caller, nil) {
             do {
                 let operation = try shard.states.operation(record, method, message)

@@ -9,7 +9,7 @@ extension ServerConnection {
         for subscription in Array(streams.values) { endStream(subscription, reason: .serverDraining, error: nil) }
         for request in Array(streams.starting.values) where request.name.knownAs != nil {
             request.reservation.withdraw(nil)
-            didBegin(request)
+            streams.removeRequest(request)
             reportDrainedStream(request.streamID)
         }
         for call in Array(running.values) {
@@ -18,7 +18,7 @@ extension ServerConnection {
             reportDrainedStream(streamID)
         }
         for streamID in forwarder?.endStreamsForReconnect() ?? [] { reportDrainedStream(streamID) }
-        shard.sendReadyResponses(of: self)
+        sendReadyResponses()
     }
 
     /// Ends a stream that a draining client resumes: the client resumes it over its next connection. No actor is asked.
@@ -91,7 +91,7 @@ extension ServerConnection {
         // The stream may not have started yet.
         if let request = streams.starting[streamID], request.name.resumed != nil || request.name.knownAs == streamID {
             request.reservation.withdraw(nil)
-            didBegin(request)
+            streams.removeRequest(request)
         } else if let call = running[streamID], call.stream?.resumed != nil {
             call.cancel()
             withdraw(call)
@@ -101,7 +101,7 @@ extension ServerConnection {
             return
         }
         reportStreamEnd(of: streamID, reason: .clientUnsubscribed, error: nil)
-        shard.sendReadyResponses(of: self)
+        sendReadyResponses()
     }
 
     /// Ends the stream with this name, wherever it is: the client resumes a stream under the name.
@@ -111,7 +111,7 @@ extension ServerConnection {
         if let call = running[StreamRequest.key(of: streamID)] { withdraw(call) }
         guard let request = streams.starting[streamID], request.name.knownAs == streamID else { return }
         request.reservation.withdraw(nil)
-        didBegin(request)
+        streams.removeRequest(request)
     }
 
     func removeCall(_ subscription: StreamSubscription) {
@@ -125,7 +125,7 @@ extension ServerConnection {
     package func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {
         // The end of an earlier stream may have closed the connection.
         guard streams[subscription.streamID] === subscription else { return }
-        didEnd(subscription, reason.rawValue)
+        shard.observer.didEnd(subscription, of: name, reason.rawValue)
         if !streams.movable.isEmpty, isOpen, error == nil, movesAtEnd(subscription, reason) { return }
         removeCall(subscription)
         guard isOpen else { return }

@@ -22,11 +22,11 @@ extension ServerConnection {
     ) -> InFlightCall? {
         // Taken before user code may run here.
         let earlier = removeContinuedCall()
-        let permission = isPermitted ? grants?.consumePermission() ?? earlier?.permission : earlier?.permission
+        let permission = (isPermitted ? authorization.consumePermission() : nil) ?? earlier?.permission
         recordQueuedCalls()
         guard calls[callID] == nil else {
             let text = "callID '\(String(decoding: callID, as: UTF8.self))' is in use by an in-flight call"
-            reportRejection(of: message, TrebuchetError(.init(.malformedEnvelope), text))
+            shard.observer.didReject(message, TrebuchetError(.init(.malformedEnvelope), text), by: peer)
             sendError(.malformedEnvelope, text)
             return nil
         }
@@ -43,7 +43,7 @@ extension ServerConnection {
             callID: callID, after: limit, on: shard.reactor, byteCount: bytes, isInTransit: isInTransit,
             continuing: earlier)
         call.permission = permission
-        call.caller = caller
+        call.caller = authorization.caller
         call.inherit(earlier, message)
         time(call, within: limit)
         calls.list(call)
@@ -111,16 +111,6 @@ extension ServerConnection {
         }
     }
 
-    /// Keeps a response that waits for streams. Its bytes count as buffered memory of the client.
-    ///
-    /// - Returns: false when there is no room for it or the call has ended; the response is then sent without waiting.
-    func delayResponse(_ call: InFlightCall, _ barrier: ResponseBarrier) -> Bool {
-        guard calls[call.callID] === call, (try? account.reserve(barrier.bytes)) != nil else { return false }
-        if call.awaitStreams(barrier) { return true }
-        account.release(barrier.bytes)
-        return false
-    }
-
     /// The memory account of its calls.
     var account: MemoryAccount {
         if let memory = calls.memory { return memory }
@@ -178,37 +168,35 @@ extension ServerConnection {
             didWork(call)
             return call.activatedActor == nil ? finish(call, outcome) : finish(call, outcome, behindStreamsOf: home)
         }
-        guard let crossing = call.crossing, case .success(let result) = outcome else {
+        guard let queue = call.crossReactorQueue, case .success(let result) = outcome else {
             return shard.deliver(from: home) {
                 self.didWork(call)
                 self.finish(call, outcome, behindStreamsOf: home)
             }
         }
-        crossing.addUnreadBytes(result.byteCount)
+        queue.addUnreadBytes(result.byteCount)
         shard.deliver(from: home) {
             self.didWork(call)
             self.finish(call, outcome, behindStreamsOf: home)
-            crossing.unreadCount += result.byteCount
-            // As for calls of this reactor: none continues while the client does not read the responses.
-            if self.link.isWritable || !self.isOpen { crossing.markResponsesRead() }
+            self.didReceive(result.byteCount, from: queue)
         }
     }
 
     package func finish(_ call: InFlightCall, _ outcome: CallOutcome) {
         guard let outcome = self.outcome(of: call, outcome), let last = call.end() else { return }
         if calls.remove(call) { release(call, after: last) }
-        guard isOpen else { return didEnd(call, code(of: outcome)) }
+        guard isOpen else { return shard.observer.didEnd(call, outcome.errorCode) }
         do {
             let result = try outcome.get()
             shard.reply.pointee.reset(keepingAtMost: ServerShard.retainedReplyCapacity)
             try result.write(with: shard.coder, into: &shard.reply.pointee)
             let bytes = shard.reply.pointee.bytes
             call.callID.withUnsafeBytes {
-                didEnd(call, code($0, bytes))
+                shard.observer.didEnd(call, code($0, bytes))
                 succeed($0, result.isVoid ? nil : bytes, call.observedCall)
             }
         } catch {
-            didEnd(call, code(of: error))
+            shard.observer.didEnd(call, .init(of: error))
             guard let stream = call.stream else {
                 return call.callID.withUnsafeBytes { fail($0, error, call.observedCall) }
             }
@@ -225,7 +213,7 @@ extension ServerConnection {
         }
         // The call's changes may not have reached this reactor, or not have left the actor's reactor: the response follows them.
         let here: @Sendable () -> Void = {
-            self.shard.whenStreamsAreCurrent(for: call, of: self, repeated.actor, outcome.bytesOfResult) {
+            self.whenStreamsAreCurrent(for: call, .of(repeated.actor), outcome.bytesOfResult) {
                 self.finish(call, outcome)
             }
         }
@@ -239,12 +227,133 @@ extension ServerConnection {
     func cancel(_ message: borrowing Message) {
         recordQueuedCalls()
         guard let call = calls[Array(message.callID)] else {
-            if cancelCrossing(message.callID) { return }
+            if let call = crossReactorQueues.withdraw(message.callID) {
+                return end(call, TrebuchetError.cancelledByCaller)
+            }
             _ = forwarder?.postpones(message)
             return
         }
         call.cancel()
-        finish(call, .failure(TrebuchetError(.cancelled, "the call was cancelled by its caller")))
+        finish(call, .failure(TrebuchetError.cancelledByCaller))
+    }
+
+    // MARK: Responses that follow streams
+
+    /// Answers a call that ran on another reactor, or on none. Its changes may be in streams from there that are starting, whose
+    /// first values take one message more than the response.
+    ///
+    /// - Parameter home: nil for an actor without a reactor.
+    func finish(_ call: InFlightCall, _ outcome: CallOutcome, behindStreamsOf home: SystemShard?) {
+        if let actor = call.activatedActor ?? call.sharedExecution?.activatedActor, isOpen,
+            hasUnrequestedStreams(.of(actor))
+        {
+            return whenStreamsAreCurrent(for: call, .of(actor), outcome.bytesOfResult) { self.finish(call, outcome) }
+        }
+        guard streams.hasPendingFirstValues, isOpen, home !== shard.states, awaitsStreams(of: home) else {
+            return finish(call, outcome)
+        }
+        whenStreamsAreCurrent(for: call, .none, outcome.bytesOfResult) { self.finish(call, outcome) }
+    }
+
+    /// Returns whether the client waits for streams of the shard's actors.
+    func awaitsStreams(of home: SystemShard?) -> Bool {
+        requestMissingVersions()
+        return streams.awaitsFirstValues(from: home)
+    }
+
+    /// Returns whether a shared stream is starting, or a stream of the actor is being resumed here.
+    func awaitsSharedStreams(of actor: ActorName) -> Bool {
+        if forwarder?.awaits(actor) == true { return true }
+        guard streams.hasPendingFirstValues else { return false }
+        requestMissingVersions()
+        return streams.awaitsFirstValues
+    }
+
+    /// Sends the available versions; if a stream needs others, they are requested.
+    private func requestMissingVersions() {
+        if shard.states.isMarked { catchUpStreams() }
+    }
+
+    /// Returns whether a response waits for streams that have not been requested from their actors yet.
+    private func hasUnrequestedStreams(_ awaited: BarrierStreams) -> Bool {
+        switch awaited {
+        case .none: false
+        case .of(let actor): running.values.contains { $0.streamedActor == actor } || forwarder?.awaits(actor) == true
+        case .moved(let actor): forwarder?.awaits(actor) == true
+        }
+    }
+
+    /// Calls `done` on this reactor as soon as the connection's streams and the awaited ones are up to date, or after a limit: at
+    /// most half of the call's remaining time, since a stream that does not start must not cost a known response.
+    ///
+    /// - Parameter bytes: The size of the response.
+    func whenStreamsAreCurrent(
+        for call: InFlightCall, _ awaited: BarrierStreams, _ bytes: Int, _ done: @escaping () -> Void
+    ) {
+        if isOpen { requestMissingVersions() }
+        let barrier = ResponseBarrier(awaited, bytes, done)
+        guard isOpen, hasUnrequestedStreams(awaited) || !streams.areCurrent, delayResponse(call, barrier) else {
+            return done()
+        }
+        let now = shard.reactor.now
+        let half = Duration.nanoseconds(Int64(clamping: call.deadline > now ? (call.deadline - now) / 2 : 0))
+        shard.responseBarriers.append(barrier, of: name, for: min(awaited.maximumWait, half))
+    }
+
+    /// Calls `done` on this reactor as soon as streams that have started are up to date.
+    func whenStartedStreamsAreCurrent(_ done: @escaping () -> Void) {
+        // The turn that started them has not ended.
+        shard.responseBarriers.append(ResponseBarrier(.none, 0, done), of: name, for: BarrierStreams.none.maximumWait)
+        shard.reactor.execute { self.sendReadyResponses() }
+    }
+
+    /// Keeps a response that waits for streams. Its bytes count as buffered memory of the client.
+    ///
+    /// - Returns: false when there is no room for it or the call has ended; the response is then sent without waiting.
+    private func delayResponse(_ call: InFlightCall, _ barrier: ResponseBarrier) -> Bool {
+        guard calls[call.callID] === call, (try? account.reserve(barrier.bytes)) != nil else { return false }
+        if call.awaitStreams(barrier) { return true }
+        account.release(barrier.bytes)
+        return false
+    }
+
+    /// Sends waiting responses after a stream has started, failed to start, or received its missing versions.
+    @inline(__always)
+    func sendReadyResponses() {
+        if !shard.responseBarriers.isEmpty { checkBarriers() }
+    }
+
+    private func checkBarriers() {
+        guard shard.responseBarriers.hasResponses(of: name) else { return }
+        // It may end the connection and thereby its waiting responses.
+        if isOpen, streams.areCurrent { requestMissingVersions() }
+        guard !isOpen || streams.areCurrent else { return }
+        // Collected once for many responses.
+        var streamedActors: Set<ActorName>?
+        let ready = shard.responseBarriers.removeReady(of: name) { barrier in
+            guard isOpen else { return true }
+            guard case .of(let actor) = barrier.awaited else { return !hasUnrequestedStreams(barrier.awaited) }
+            let actors = streamedActors ?? Set(running.values.lazy.compactMap(\.streamedActor))
+            streamedActors = actors
+            return !actors.contains(actor) && forwarder?.awaits(actor) != true
+        }
+        for barrier in ready { barrier.sendResponse() }
+    }
+}
+
+extension CallOutcome {
+    /// The number of encoded bytes of the call's result.
+    var bytesOfResult: Int { (try? get())?.byteCount ?? 0 }
+
+    /// The code that event handlers receive; nil for a result.
+    fileprivate var errorCode: TrebuchetError.Code? {
+        if case .failure(let error) = self { TrebuchetError.Code(of: error) } else { nil }
+    }
+}
+
+extension TrebuchetError {
+    fileprivate static var cancelledByCaller: TrebuchetError {
+        TrebuchetError(.cancelled, "the call was cancelled by its caller")
     }
 }
 
@@ -263,13 +372,13 @@ extension ServerConnection {
     func endWaitingCalls() {
         guard isOpen else { return }
         recordQueuedCalls()
-        abandonCrossing(Self.unknown)
+        endCrossReactorCalls(Self.unknown)
         for call in calls.all { endWaiting(call) }
         for request in Array(streams.starting.values) {
             // A refusal may have ended the connection.
             guard isOpen else { return }
             request.reservation.withdraw(nil)
-            didBegin(request)
+            streams.removeRequest(request)
             refuseOrMove(request.name, request.callID)
         }
     }

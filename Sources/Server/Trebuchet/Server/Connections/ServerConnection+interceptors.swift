@@ -57,11 +57,11 @@ extension ServerConnection {
     ) -> ServerRequest {
         var arguments: ServerRequest.Arguments?
         if readsArguments, let method {
-            arguments = shard.hidesErrors(of: method, type) ? .redacted : .json(Self.argumentArray(of: message))
+            arguments = shard.hidesErrors(of: method, type) ? .redacted : .json(message.argumentArray)
         }
         return ServerRequest(
             kind: method == nil ? .stream : .call, actor: message.actorName, type: type.name, target: target,
-            caller: caller, connection: name.number, isRepeat: message.kind == .repeat,
+            caller: authorization.caller, connection: name.number, isRepeat: message.kind == .repeat,
             isResumed: message.kind == .streamResume, timeLimit: timeLimit(of: message), trace: message.trace,
             arguments: arguments, metadata: message.metadata)
     }
@@ -115,7 +115,7 @@ extension ServerConnection {
         if intercepted.isCountedAlone { calls.releaseFurtherWork() }
         guard let call = intercepted.call else { return }
         if !intercepted.hasProceeded, !call.isAnswered, case .failure(let error) = result {
-            reportRejection(of: request.actor, request.target, error)
+            shard.observer.didReject(request.actor, request.target, error, by: peer)
         }
         let outcome = intercepted.end(result)
         stopWork(of: intercepted)
@@ -178,7 +178,7 @@ extension ServerConnection {
                 reactor.execute {
                     self.didWork(call)
                     guard self.isOpen, !call.isAnswered else { return }
-                    defer { self.shard.sendReadyResponses(of: self) }
+                    defer { self.sendReadyResponses() }
                     if case .failure(let error) = result { return self.finish(call, .failure(error)) }
                     self.withdraw(call)
                     self.continuing(call) { owned.withMessage { self.handleReturned($0) } }
@@ -206,7 +206,7 @@ extension ServerConnection {
             TrebuchetError(.unavailable, "the actor has moved to another server, which intercepts the call"))
     }
 
-    private var continuedCall: InFlightCall? {
+    var continuedCall: InFlightCall? {
         guard let continued = shard.continued, continued.connection === self else { return nil }
         return continued.call
     }

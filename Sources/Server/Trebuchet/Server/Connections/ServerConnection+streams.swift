@@ -82,7 +82,7 @@ extension ServerConnection {
     /// Reports that a requested call or stream does not start, under the stream's name where the message has one.
     package func fail(_ message: borrowing Message, _ error: any Error) {
         let error = refusal(error, of: message)
-        reportRejection(of: message, error)
+        shard.observer.didReject(message, error, by: peer)
         if passesRefusal(error) { return }
         if message.kind == .streamResume, let name = ownName(in: message) { return failStream(name, error) }
         fail(message.callID, error)
@@ -98,12 +98,12 @@ extension ServerConnection {
     /// Reports that a stream does not start, or does not continue.
     func refuse(_ name: RequestedStream, _ callID: [UInt8], _ error: any Error) {
         guard let streamID = name.resumed ?? name.knownAs else {
-            reportRejection(of: name.actor.text, name.target, error)
+            shard.observer.didReject(name.actor.text, name.target, error, by: peer)
             return fail(callID, error)
         }
         // The client did nothing to end it: it continues over the next connection, which reports an error if there is one.
         if isDraining, name.knownAs != nil { return reportDrainedStream(streamID) }
-        reportRejection(of: name.actor.text, name.target, error)
+        shard.observer.didReject(name.actor.text, name.target, error, by: peer)
         failStream(streamID, error)
     }
 
@@ -162,7 +162,7 @@ extension ServerConnection {
         }
         let waiter = shard.awaitActor(name, for: scopes) { [weak self] outcome in
             guard call.endActivationWait(), let self else { return }
-            defer { self.shard.sendReadyResponses(of: self) }
+            defer { self.sendReadyResponses() }
             switch outcome {
             case .failure(let error):
                 if ActorMoved.isIt(error), self.forwardMovedStream(request, call) { return }
@@ -196,7 +196,7 @@ extension ServerConnection {
 
     /// Starts again after the actor was deactivated meanwhile: it is activated once more.
     private func restartStream(_ request: StreamRequest, of record: ActorRecord) {
-        didBegin(request)
+        streams.removeRequest(request)
         guard isOpen else { return }
         if request.reservation.isWithdrawn {
             if let error = request.reservation.refusal { refuse(request, error) }
@@ -229,8 +229,8 @@ extension ServerConnection {
         _ request: StreamRequest, to outcome: Result<StreamProducer?, any Error>, at position: StreamPosition?,
         _ record: ActorRecord
     ) {
-        didBegin(request)
-        defer { shard.sendReadyResponses(of: self) }
+        streams.removeRequest(request)
+        defer { sendReadyResponses() }
         let source: StreamProducer
         switch outcome {
         case .success(let found?): source = found
@@ -241,7 +241,7 @@ extension ServerConnection {
         var isUsed = false
         defer { if !isUsed { source.endIfUnused() } }
         guard isOpen else { return }
-        if let revocation = revocation(of: record.name) { return refuse(request, revocation) }
+        if let revocation = authorization.revocation(of: record.name) { return refuse(request, revocation) }
         if request.reservation.isWithdrawn {
             if let error = request.reservation.refusal { refuse(request, error) }
             return
@@ -255,7 +255,7 @@ extension ServerConnection {
         let label = ServerEvent.Stream(actor: request.name.actor.text, type: record.type.name, target: stream)
         if request.seen != nil, seen == nil, position != nil {
             // The stream does not start: a client that only learned of the new incarnation would continue without the missed events.
-            didBegin(label, .eventsMissed)
+            shard.observer.didStart(label, .eventsMissed, by: peer)
             let text = "events were missed: their actor was activated again"
             return refuse(request, TrebuchetError(.overflow, text))
         }
@@ -266,16 +266,17 @@ extension ServerConnection {
         if permission != nil { return }
         // The client resumes it from this position over its next connection.
         if isDraining { return reportDrainedStream(streamID) }
-        didBegin(label, request.seen == nil ? .initial : seen == nil ? .resynchronized : .resumed)
+        let start: ServerEvent.StreamStart = request.seen == nil ? .initial : seen == nil ? .resynchronized : .resumed
+        shard.observer.didStart(label, start, by: peer)
         isUsed = true
         defer {
             if let upstream, request.seen != nil {
-                shard.whenStartedStreamsAreCurrent(self) { upstream.reportCatchUp(of: streamID) }
+                whenStartedStreamsAreCurrent { upstream.reportCatchUp(of: streamID) }
             }
         }
         if record.type.isGated { streams.observerChecked[streamID] = request.name.actor }
         if record.isClustered { streams.movable[streamID] = request.movable(in: record.partition) }
-        if isUnderRules { streams.authorized[streamID] = request.name }
+        if authorization.isUnderRules { streams.authorized[streamID] = request.name }
         shard.states.subscribe(to: source, as: label) { broadcaster in
             let subscription = StreamSubscription(
                 streamID: streamID, broadcaster: broadcaster, subscriber: self,
@@ -318,11 +319,6 @@ extension ServerConnection {
     private func abandonRequest(_ request: StreamRequest) {
         let text = "the client resumed another stream under the name of this stream"
         request.reservation.withdraw(request.name.resumed == nil ? TrebuchetError(.cancelled, text) : nil)
-    }
-
-    /// Removes a completed request, successful or not.
-    func didBegin(_ request: StreamRequest) {
-        streams.removeRequest(request)
     }
 
     // MARK: Frames for several subscribers

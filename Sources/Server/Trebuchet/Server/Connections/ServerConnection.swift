@@ -28,21 +28,19 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     var streamUsage = StreamQuotaUsage()
     /// Its in-flight calls.
     var calls = InFlightCalls()
-    /// Cross-reactor calls; one object for each reactor, from the first call on.
-    var crossReactorQueues: [CrossReactorCallQueue] = []
+    /// Its calls that are on their way to other reactors.
+    var crossReactorQueues = CrossReactorCallQueues()
     /// Its streams, and those that are starting.
     var streams = ConnectionStreams()
     /// The connection as actors see it, at a server that authenticates callers.
     package let callerConnection: CallerConnection?
-    /// The caller of the last call that needed one.
-    private var lastCaller: Caller?
+    package let authorization: ConnectionAuthorization
     /// The start of the connection by the monotonic clock.
     let opened = MonotonicClock.now
     /// The address of the other end, read from the system once.
     private(set) lazy var address = callerConnection?.remoteAddress ?? link.remoteAddress
     /// Indicates whether all its calls need checks before they run.
     private(set) var isGuarded: Bool
-    var isRevoked = false { didSet { updateGuard() } }
     /// Indicates whether the server itself is at the other end, on behalf of its actors or those of another server.
     let isServer: Bool
     /// True while the message in hand was not sent by the client, or was counted before. Read and written in one step, so access
@@ -50,10 +48,6 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     @exclusivity(unchecked) package internal(set) var isCounted = false
     /// True while a resumption is handled that was passed to another server and returns.
     var isReturnedResumption = false
-    /// The rate limits, at a server with rates, from the first call on.
-    var buckets: ConnectionBuckets?
-    /// The authorization cache, where the server has one, from the first call on.
-    var grants: AuthorizationCache?
     /// Its reservation in the number of its principal's connections.
     private let reservation: QuotaReservation?
     /// The row of the principal that it began with. Keeps the budget of its memory account alive.
@@ -93,6 +87,7 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         self.largestMessage = UInt32(clamping: min(largestMessage, shard.limits.messages.outboundBytes))
         callerConnection = caller?.connection
         isServer = caller?.isServer == true
+        authorization = ConnectionAuthorization(of: callerConnection, isServer: isServer, at: shard)
         self.link = link
         self.shard = shard
         isGuarded = shard.isGuarded
@@ -100,7 +95,7 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         principalRow = caller?.principal.map { shard.context.quotas.row(of: .principal($0.name)) }
         if let memory = principalRow?.memory { link.memory?.join(memory) }
         shard.addConnection(self)
-        didOpen()
+        if isObserved { shard.observer.didOpen(peer, callerConnection) }
         guard let callerConnection else { return }
         // Retained until the connection closes.
         callerConnection.endsStreams { self.endStreams(of: $0, $1) }
@@ -110,7 +105,7 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         } applied: {
             if !reactor.isCurrent { await reactor.perform {} }
         }
-        if isUnderRules {
+        if authorization.isUnderRules {
             // Executed later: a call of this connection may be the one that changes the principal.
             callerConnection.onPrincipalChange { self.shard.reactor.execute { self.endRefusedStreams() } }
         }
@@ -118,15 +113,16 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         if upstream == nil, !isServer { shard.onConnect?(callerConnection) }
     }
 
-    /// The caller of a call that arrives now, with the present principal of the connection; nil at a server that does not authenticate
-    /// callers. It stays the caller of the call, whatever the principal is when the call starts.
-    package var caller: Caller? {
-        guard let callerConnection else { return nil }
-        if let lastCaller, lastCaller.isCurrent { return lastCaller }
-        let caller = Caller(connection: callerConnection)
-        lastCaller = caller
-        return caller
+    package var connectionNumber: UInt64 { name.number }
+
+    /// The connection as event handlers see it.
+    var peer: ServerEvent.Peer {
+        ServerEvent.Peer(connection: name.number, address: address, principal: callerConnection?.principal?.id)
     }
+
+    /// Indicates whether events and metrics count the connection. A connection of another server is counted there, and the server's
+    /// connection to itself is not counted.
+    private var isObserved: Bool { upstream == nil && !isServer }
 
     /// Its calls of `@Idempotent` methods.
     var idempotentCalls: IdempotentCalls {
@@ -225,7 +221,7 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     func refuse(_ error: EnvelopeError) {
         malformedInRow += 1
         // Its subject is unknown.
-        reportRejection(of: "", "", TrebuchetError(.init(error.code), error.message))
+        shard.observer.didReject("", "", TrebuchetError(.init(error.code), error.message), by: peer)
         if let callID = error.callID {
             fail(Array(callID.utf8), TrebuchetError(.invalidArguments, error.message))
         } else {
@@ -264,7 +260,76 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         }
     }
 
-    private func updateGuard() { isGuarded = shard.isGuarded || isRevoked || forwarder != nil }
+    private func updateGuard() { isGuarded = shard.isGuarded || authorization.isRevoked || forwarder != nil }
+
+    // MARK: Authorization
+
+    /// Returns whether calls of a method, or starts of a stream, need checks before they run.
+    func isGuarded(_ target: String) -> Bool { isGuarded || shard.context.hasMethodRate(target) }
+
+    /// Returns the reason why a call or stream may not start; nil when it may.
+    ///
+    /// - Parameter call: Its running call; nil for a message that is not recorded, or is handled again.
+    func refusal(of target: String, _ actorID: String, for call: InFlightCall? = nil) -> TrebuchetError? {
+        if let refusal = authorization.refusal(of: target, actorID, for: call, continuing: continuedCall) {
+            return refusal
+        }
+        return shard.context.hasRates && !isCounted && !isServer ? rateRefusal(of: target, actorID) : nil
+    }
+
+    /// Returns the rate limit error for a message; nil when the message is within the rates and has been counted.
+    ///
+    /// - Parameter actorID: The called actor; nil for messages to none, to which no rate of a method applies.
+    func rateRefusal(of target: String, _ actorID: String? = nil) -> TrebuchetError? {
+        guard let refusal = authorization.rateRefusal(of: target, actorID) else { return nil }
+        countRejection(limit: refusal.setting)
+        return refusal.error
+    }
+
+    /// Records that a limit was reached.
+    ///
+    /// - Parameter setting: The name of the property in `ServerLimits`.
+    func countRejection(limit setting: String) { shard.observer.countRejection(limit: setting, by: peer) }
+
+    /// Applies a change of the connection's authorization: a revocation, or its end.
+    private func authorizationDidChange() {
+        guard isOpen else { return }
+        let revocation = callerConnection?.revocation()
+        defer {
+            authorization.isRevoked = revocation != nil
+            updateGuard()
+            forwarder?.callerDidChange()
+        }
+        guard let revocation, !authorization.isRevoked else { return }
+        // The server of a forwarded client has notified it.
+        if upstream == nil { sendError(revocation.code.wire, revocation.message) }
+        for subscription in Array(streams.values) { endStream(subscription, reason: .error, error: revocation) }
+        forwarder?.endStreams { _, _ in revocation }
+    }
+
+    /// Ends the streams that the current rules refuse to the current principal, including streams that have not started.
+    func endRefusedStreams() {
+        guard isOpen, authorization.isUnderRules else { return }
+        for (streamID, name) in streams.authorized {
+            guard let refusal = authorization.refusalByRules(name.target, name.actor.text),
+                let subscription = streams[streamID]
+            else { continue }
+            endStream(subscription, reason: .error, error: refusal)
+        }
+        for request in streams.starting.values {
+            if let refusal = authorization.refusalByRules(request.name.target, request.name.actor.text) {
+                request.reservation.withdraw(refusal)
+            }
+        }
+        for call in Array(running.values) {
+            guard let stream = call.stream,
+                let refusal = authorization.refusalByRules(stream.target, stream.actor.text)
+            else { continue }
+            call.cancel()
+            finish(call, .failure(refusal))
+        }
+        forwarder?.endStreams { authorization.refusalByRules($0, $1) }
+    }
 
     // MARK: Messages out
 
@@ -301,6 +366,56 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     }
 
     func fail(_ callID: UnsafeRawBufferPointer, _ error: any Error) { fail(callID, error, nil) }
+
+    func fail(_ callID: UnsafeRawBufferPointer, _ error: any Error, _ observed: ObservedCall?) {
+        guard isOpen else { return }
+        let isHeld = shard.states.isMarked && !catchUpStreams()
+        let failure = failure(error, of: "the method")
+        shard.observer.didFail(observed, failure)
+        let traceparent = observed?.traceparent
+        let write = { (buffer: inout ByteBuffer) in
+            EnvelopeWriter.failure(
+                callID: callID, code: failure.code, message: failure.message, type: failure.type, data: failure.data,
+                retryAfterMilliseconds: failure.retryAfterMilliseconds,
+                traceparent: traceparent, into: &buffer)
+        }
+        if isHeld { deferResponse(write) } else { link.send(write) }
+    }
+
+    /// Returns what the client receives of an error of a call or stream.
+    func failure(_ error: any Error, of what: String) -> CallFailure {
+        let failure = CallFailure(error, of: what, coder: shard.coder, shard.context.disclosure)
+            .truncated(Int(largestMessage))
+        if !isServer { shard.counts.count(.error(failure.code.rawValue)) }
+        return failure
+    }
+
+    /// Sends a result with the span of the call, if its caller has sent a trace; otherwise as without `observed`.
+    @inline(__always)
+    func succeed(_ callID: UnsafeRawBufferPointer, _ result: UnsafeRawBufferPointer?, _ observed: ObservedCall?) {
+        guard let observed, let traceparent = observed.traceparent else { return succeed(callID, result) }
+        succeed(callID, result, traceparent)
+    }
+
+    @inline(never)
+    private func succeed(_ callID: UnsafeRawBufferPointer, _ result: UnsafeRawBufferPointer?, _ traceparent: String) {
+        // An upper bound of the size of `traceparent`.
+        let count = EnvelopeWriter.responseCount(callID: callID.count, result: result?.count ?? 0) + 80
+        // Without `traceparent` it may be small enough.
+        guard count <= largestMessage else { return succeed(callID, result) }
+        if shard.states.isMarked, !catchUpStreams() {
+            return deferResponse {
+                EnvelopeWriter.response(callID: callID, result: result, traceparent: traceparent, into: &$0)
+            }
+        }
+        link.send { EnvelopeWriter.response(callID: callID, result: result, traceparent: traceparent, into: &$0) }
+    }
+
+    /// Returns the code that a call with this encoded result ends with: `.internal` if the result exceeds the client's message
+    /// limit, else nil.
+    func code(_ callID: UnsafeRawBufferPointer, _ result: UnsafeRawBufferPointer) -> TrebuchetError.Code? {
+        EnvelopeWriter.responseCount(callID: callID.count, result: result.count) > largestMessage ? .internal : nil
+    }
 
     /// Sends the states that a call changed before its response: a caller reads its own writes.
     ///
@@ -347,7 +462,7 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     package func linkDidBecomeWritable() {
         clientActorHost?.linkDidBecomeWritable()
         forwarder?.linkDidBecomeWritable()
-        for crossing in crossReactorQueues { crossing.markResponsesRead() }
+        for queue in crossReactorQueues.all { queue.markResponsesRead() }
         guard streams.hasBlocked else { return }
         streams.hasBlocked = false
         for subscription in streams.values { subscription.broadcaster.catchUp(subscription) }
@@ -399,9 +514,9 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         guard isOpen else { return }
         recordQueuedCalls()
         isOpen = false
-        didClose(closing)
+        if isObserved { shard.observer.didClose(peer, opened: opened, closing) }
         for call in calls.removeAll() {
-            didAbandon(call)
+            shard.observer.didAbandon(call)
             abandon(call)
         }
         // Recorded calls continue with this object and must not reach the former transport.
@@ -410,14 +525,14 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         forwarder?.close()
         forwarder = nil
         recordedCalls = nil
-        abandonCrossing()
+        endCrossReactorCalls()
         deferredResponses?.drop()
         if recordsResponses { shard.idempotencyCache.close(name) }
         let subscriptions = streams.values
         streams.removeStarted()
         for subscription in subscriptions {
             shard.counts.count(.streamsEnded)
-            didEnd(subscription, "connectionClosed")
+            shard.observer.didEnd(subscription, of: name, "connectionClosed")
             subscription.broadcaster.remove(subscription, isLost: true)
             releaseStream(isFiltered: subscription.isFiltered)
         }

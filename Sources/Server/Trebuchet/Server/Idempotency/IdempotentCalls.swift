@@ -23,7 +23,7 @@ final class IdempotentCalls: @unchecked Sendable {
         guard let name = callName(message), let call = connection.registerCall(message, isPermitted: true) else {
             return
         }
-        connection.recordCallStart(method, of: record?.type, message, in: call)
+        connection.shard.observer.beginCall(call, method, of: record?.type, message, by: connection.peer)
         callOnce(name, method, of: record, message, call)
     }
 
@@ -124,7 +124,7 @@ final class IdempotentCalls: @unchecked Sendable {
             connection.shard.reactor.execute {
                 guard connection.isOpen, !call.isAnswered else { return }
                 owned.withMessage { message in
-                    if let refusal = connection.refusalOfReplacedPrincipal(call) {
+                    if let refusal = connection.authorization.refusalOfReplacedPrincipal(call) {
                         return self.refuse(call, message, refusal)
                     }
                     guard wasCounted else { return self.repeatCall(name, message, call) }
@@ -164,14 +164,14 @@ final class IdempotentCalls: @unchecked Sendable {
         case nil: break
         case .forgotten?:
             if let writer { return lookUp(name, message, writer, call) }
-            connection.reportRejection(of: message, ServerIdempotencyCache.Memory.forgotten)
+            connection.shard.observer.didReject(message, ServerIdempotencyCache.Memory.forgotten, by: connection.peer)
             return handleOutcome(.forgotten, call)
         case .waits(let first, let dropped)?:
             let isClustered = connection.isClustered(ActorName(message.actorName))
             if isClustered, let run = first.execution { call.awaitExecution(run, OwnedMessage(message)) }
             return handleOutcome(.waits(first: first, dropped: dropped), call)
         case .refused(let error)?:
-            connection.reportRejection(of: message, error)
+            connection.shard.observer.didReject(message, error, by: connection.peer)
             return handleOutcome(.refused(error), call)
         case let outcome?: return handleOutcome(outcome, call)
         }
@@ -188,7 +188,7 @@ final class IdempotentCalls: @unchecked Sendable {
         if mayBeForgotten(name.number, message, of: request.scope) {
             return refuse(call, message, ServerIdempotencyCache.Memory.forgotten)
         }
-        connection.recordCallStart(method, of: record?.type, message, in: call)
+        connection.shard.observer.beginCall(call, method, of: record?.type, message, by: connection.peer)
         callOnce(name, method, of: record, message, call, hasLookedUp: hasLookedUp)
     }
 
@@ -308,7 +308,7 @@ final class IdempotentCalls: @unchecked Sendable {
     /// Refuses a call that was recorded in `running`.
     private func refuse(_ call: InFlightCall, _ message: borrowing Message, _ error: TrebuchetError) {
         let error = connection.refusal(error, of: message)
-        connection.reportRejection(of: message, error)
+        connection.shard.observer.didReject(message, error, by: connection.peer)
         connection.finish(call, .failure(error))
     }
 

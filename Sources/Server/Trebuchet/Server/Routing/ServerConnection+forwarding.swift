@@ -91,7 +91,7 @@ extension ServerConnection {
     package func continuing(_ call: InFlightCall, _ body: () -> Void) {
         // The interceptors that receive a refusal of the withdrawn call decide its response.
         defer { holdIfRefused(call) }
-        if let refusal = refusalOfReplacedPrincipal(call) {
+        if let refusal = authorization.refusalOfReplacedPrincipal(call) {
             let error = call.mayHaveRun ? refusal.ofSentCall : refusal
             if call.intercepted?.refuse(error) == true { return }
             return fail(call.callID, error)
@@ -178,7 +178,7 @@ extension ServerConnection {
             return passOn(message, as: call.callID)
         }
         let owned = OwnedMessage(message)
-        shard.whenStreamsAreCurrent(for: call, of: self, movedWith: actor, message.bytes.count) {
+        whenStreamsAreCurrent(for: call, .moved(actor), message.bytes.count) {
             guard self.running[call.callID] === call else { return }
             self.withdraw(call)
             owned.withMessage { self.passOn($0, as: call.callID) }
@@ -217,8 +217,8 @@ extension ServerConnection {
     /// - Returns: The number of these reactors.
     package func afterCrossReactorCalls(_ body: @escaping @Sendable () -> Void) -> Int {
         let reactor = shard.reactor
-        for crossing in crossReactorQueues { crossing.enqueue { reactor.execute(body) } }
-        return crossReactorQueues.count
+        for queue in crossReactorQueues.all { queue.enqueue { reactor.execute(body) } }
+        return crossReactorQueues.all.count
     }
 
     // MARK: Actors that go to another server

@@ -35,10 +35,10 @@ extension ServerConnection {
 
     /// Starts an awaited shared stream.
     package func startSharedStream(_ request: StreamRequest, with answer: SharedStreamOutcome) {
-        didBegin(request)
-        defer { shard.sendReadyResponses(of: self) }
+        streams.removeRequest(request)
+        defer { sendReadyResponses() }
         guard isOpen, !isDraining, let seen = request.seen else { return }
-        if let revocation = revocation(of: request.name.actor.text) {
+        if let revocation = authorization.revocation(of: request.name.actor.text) {
             return failStream(request.streamID, revocation)
         }
         if request.reservation.isWithdrawn {
@@ -71,10 +71,12 @@ extension ServerConnection {
             reportStreamStart(of: streamID, request, epoch: mirror.epoch, sequence: isResumed ? start : nil)
         }
         streams.movable[streamID] = request.movable(in: shard.partition(of: request.name.actor.text))
-        if isUnderRules { streams.authorized[streamID] = request.name }
+        if authorization.isUnderRules { streams.authorized[streamID] = request.name }
         let label = ServerEvent.Stream(
-            actor: request.name.actor.text, type: typeName(of: request.name.actor), target: request.name.target)
-        didBegin(label, request.isFirst ? .initial : isResumed ? .resumed : .resynchronized)
+            actor: request.name.actor.text, type: shard.directory.type(of: request.name.actor)?.name ?? "other",
+            target: request.name.target)
+        shard.observer.didStart(
+            label, request.isFirst ? .initial : isResumed ? .resumed : .resynchronized, by: peer)
         shard.states.subscribe(to: mirror, as: label) { broadcaster in
             let subscription = StreamSubscription(
                 streamID: streamID, broadcaster: broadcaster, subscriber: self,
