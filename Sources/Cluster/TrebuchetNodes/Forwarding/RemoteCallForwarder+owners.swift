@@ -143,19 +143,19 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
             shared: RequestedStream(actor: stream.actor, target: stream.target, resumed: nil, knownAs: streamID),
             streamID: streamID, callID: stream.callID,
             seen: StreamRequest.ResumePosition(epoch: epoch, sequence: shared.sequence), reservation: reservation,
-            isFirst: isFirst)
-        guard connection.awaitSharedStream(request, at: position) else { return }
+            isFirst: isFirst, on: connection)
+        guard request.awaitSharedStream(at: position) else { return }
         guard node.laterOwner(of: stream.slot, than: owner) == nil else {
             // Without another lookup of the owner, no notice would follow.
             node.forgetOwner(of: stream.slot, owner)
-            return connection.startSharedStream(request, with: .elsewhere)
+            return request.start(with: .elsewhere)
         }
         let connection = connection
         let key = SharedStreamSubscriptions.Key(actor: stream.actor.text, target: stream.target)
         node.nodes.shared.join(key, at: owner, behind: (epoch, shared.sequence)) { shared, answer in
             // Ordered behind earlier notices to the reactor, for example about the owner of the slot.
             connection.shard.reactor.execute {
-                connection.startSharedStream(request, with: answer)
+                request.start(with: answer)
                 if case .stream = answer { shared.didJoin() }
             }
         }

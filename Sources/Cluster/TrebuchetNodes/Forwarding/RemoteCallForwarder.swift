@@ -175,14 +175,14 @@ final class RemoteCallForwarder: ConnectionForwarder {
         for relayed in traffic.calls.removeAll() {
             guard let call = underWay(relayed) else { continue }
             if isHere {
-                connection.withdraw(call)
                 // The local resumption takes a new reservation.
                 _ = relayed.removeStream()
                 guard !relayed.isResumption else {
+                    connection.withdraw(call)
                     relayed.withMessage { connection.handleReturnedResumption($0) }
                     continue
                 }
-                connection.continuing(call) { relayed.withMessage { connection.handleReturned($0) } }
+                connection.continueAgain(call) { relayed.withMessage { connection.handleReturned($0) } }
             } else if let refusal = connection.authorization.revocation(of: relayed.actor)
                 ?? connection.authorization.refusalOfReplacedPrincipal(call)
             {

@@ -203,7 +203,7 @@ final class CrossReactorCallBatch: BatchedTask, @unchecked Sendable {
         queue.addUnreadBytes(replies.byteCount)
         let home = shard.states
         connection.shard.deliver(from: home, answers: replies.count) {
-            connection.receiveResponses(replies, of: self, from: home)
+            connection.crossReactorCalls?.receiveResponses(replies, of: self, from: home)
         }
         return isDone
     }
@@ -246,7 +246,8 @@ final class CrossReactorCallBatch: BatchedTask, @unchecked Sendable {
         let isThere = shard.withMessage(Array(bytes(call))) {
             shard.run(target.method, of: target.record, $0, running) { outcome in
                 connection.shard.deliver(from: home) {
-                    connection.receiveResponse(outcome, of: index, in: self, from: home)
+                    connection.crossReactorCalls?.receiveResponse(
+                        outcome, of: index, in: self, from: home)
                 }
             }
         }

@@ -204,24 +204,3 @@ final class CrossReactorCallQueue: Resumable, @unchecked Sendable {
         timer = connectionReactor.schedule(at: deadline, expire)
     }
 }
-
-/// The queues of one connection to other reactors, from the first call on. Isolated to the connection's reactor.
-struct CrossReactorCallQueues {
-    private(set) var all: [CrossReactorCallQueue] = []
-
-    mutating func queue(to reactor: Reactor) -> CrossReactorCallQueue {
-        if let queue = all.first(where: { $0.reactor === reactor }) { return queue }
-        let queue = CrossReactorCallQueue(on: reactor)
-        all.append(queue)
-        return queue
-    }
-
-    /// Withdraws the call with this callID; nil when no call on its way has it.
-    func withdraw(_ callID: UnsafeRawBufferPointer) -> CrossReactorCallBatch.Withdrawn? {
-        for queue in all { if let call = queue.withdraw(callID) { return call } }
-        return nil
-    }
-
-    /// Withdraws all calls on their way.
-    func withdrawAll() -> [CrossReactorCallBatch.Withdrawn] { all.flatMap { $0.withdrawAll() } }
-}

@@ -189,6 +189,32 @@ package final class InFlightCall: CancellableCall, @unchecked Sendable {
     /// Indicates whether work for the call continues after its end.
     var isContinuing: Bool { if case .continuing = phase { true } else { false } }
 
+    /// The response of a stopping server to a call that still waits.
+    enum ShutdownResponse {
+        /// No response: the client repeats the call at the next owner of its actor, or at the next process.
+        case none
+        /// The call has not begun.
+        case unavailable
+        /// The call may have had an effect.
+        case unknownOutcome
+    }
+
+    var shutdownResponse: ShutdownResponse {
+        guard repeated == nil else { return .none }
+        switch phase {
+        case .awaitingExecution: return .none
+        case .forwarded(let request):
+            if request.isRepeatable { return .none }
+            return request.mayHaveBegun ? .unknownOutcome : .unavailable
+        case .running, .readingStore: return .unknownOutcome
+        case .intercepted:
+            guard intercepted?.hasOutcome == true else { return .unavailable }
+            // The response of a call that may be repeated is recorded.
+            return mayHaveRun ? .none : .unknownOutcome
+        case .registered, .awaitingActivation, .awaitingStreams, .continuing, .abandoned, .ended: return .unavailable
+        }
+    }
+
     // MARK: Transitions
 
     /// Starts the wait for an activation.

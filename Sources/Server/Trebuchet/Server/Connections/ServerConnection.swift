@@ -28,8 +28,8 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     var streamUsage = StreamQuotaUsage()
     /// Its in-flight calls.
     var calls = InFlightCalls()
-    /// Its calls that are on their way to other reactors.
-    var crossReactorQueues = CrossReactorCallQueues()
+    /// Its calls to actors of other reactors, from the first one on.
+    private(set) var crossReactorCalls: CrossReactorCalls?
     /// Its streams, and those that are starting.
     var streams = ConnectionStreams()
     /// The connection as actors see it, at a server that authenticates callers.
@@ -133,9 +133,12 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         return created
     }
 
-    /// Returns whether the actor lives on one server of several.
-    func isClustered(_ name: ActorName) -> Bool {
-        shard.context.router != nil && shard.directory.clusteredType(of: name) != nil
+    /// Returns the calls to actors of other reactors, for the first one.
+    func requireCrossReactorCalls() -> CrossReactorCalls {
+        if let crossReactorCalls { return crossReactorCalls }
+        let created = CrossReactorCalls(of: self)
+        crossReactorCalls = created
+        return created
     }
 
     // MARK: Quotas
@@ -148,28 +151,6 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         if isServer { return .server }
         return QuotaScopes(connection: name.number, principal: callerConnection?.principal?.id, host: link.host)
     }
-
-    /// Reserves a stream. Throws when a limit is reached.
-    func reserveStream(filtered: Bool) throws(TrebuchetError) -> StreamReservation {
-        let quotas = shard.context.quotas
-        if let resource = streamUsage.exceeded(filtered: filtered, limits) {
-            throw quotas.refusal(resource, of: name.number)
-        }
-        do throws(QuotaExceeded) {
-            try streamUsage.reserve(filtered: filtered, scopes, in: quotas)
-        } catch {
-            throw quotas.refusal(error)
-        }
-        return StreamReservation(self, isFiltered: filtered)
-    }
-
-    /// Reserves a stream that continues because its actor has moved. No limit applies: it was admitted before.
-    package func reserveMovedStream(filtered: Bool) -> StreamReservation {
-        streamUsage.reserveMoved(filtered: filtered, scopes, in: shard.context.quotas)
-        return StreamReservation(self, isFiltered: filtered)
-    }
-
-    func releaseStream(isFiltered: Bool) { streamUsage.release(filtered: isFiltered, in: shard.context.quotas) }
 
     // MARK: Messages in
 
@@ -337,6 +318,18 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
 
     package func inOneWrite(_ body: () -> Void) { link.inOneWrite(body) }
 
+    package func inOneWrite(_ body: () -> Void, observing observer: (UnsafeRawBufferPointer) -> Void) {
+        link.inOneWrite(body, observing: observer)
+    }
+
+    package var framing: UInt8 { largestMessage >= SharedFrameCache.maximumBytes ? link.framing : 0 }
+
+    package func sendSharedFrames(_ frames: UnsafeRawBufferPointer) -> Bool {
+        guard link.isWritable else { return false }
+        link.sendSharedFrames(frames)
+        return true
+    }
+
     /// Sends the result of a call; nil for a method without one.
     @inline(__always)
     func succeed(_ callID: UnsafeRawBufferPointer, _ result: UnsafeRawBufferPointer?) {
@@ -359,6 +352,20 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
             : "the limit is \(largestMessage) (ServerLimits.messages.outboundBytes at the server, "
                 + "TrebuchetClient.Options.messageSize at the client)"
         return TrebuchetError(.internal, "the message with \(what) has \(count) bytes; \(limit)")
+    }
+
+    /// Reports that a requested call or stream does not start, under the stream's name where the message has one.
+    package func fail(_ message: borrowing Message, _ error: any Error) {
+        let error = refusal(error, of: message)
+        shard.observer.didReject(message, error, by: peer)
+        if continuedCall?.intercepted?.refuse(error) == true { return }
+        if message.kind == .streamResume, let name = ownName(in: message) { return failStream(name, error) }
+        fail(message.callID, error)
+    }
+
+    /// Returns the error for the refusal of a message: a repeat was sent before.
+    func refusal(_ error: any Error, of message: borrowing Message) -> any Error {
+        message.kind == .repeat ? (error as? TrebuchetError)?.ofSentCall ?? error : error
     }
 
     func fail(_ callID: [UInt8], _ error: any Error) {
@@ -413,8 +420,9 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
 
     /// Returns the code that a call with this encoded result ends with: `.internal` if the result exceeds the client's message
     /// limit, else nil.
-    func code(_ callID: UnsafeRawBufferPointer, _ result: UnsafeRawBufferPointer) -> TrebuchetError.Code? {
-        EnvelopeWriter.responseCount(callID: callID.count, result: result.count) > largestMessage ? .internal : nil
+    func code(_ callID: UnsafeRawBufferPointer, _ result: UnsafeRawBufferPointer?) -> TrebuchetError.Code? {
+        let count = EnvelopeWriter.responseCount(callID: callID.count, result: result?.count ?? 0)
+        return count > largestMessage ? .internal : nil
     }
 
     /// Sends the states that a call changed before its response: a caller reads its own writes.
@@ -432,6 +440,47 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         }
         guard !rest.isEmpty || deferredResponses != nil || shard.states.hasEvaluations else { return true }
         return !mustDeferResponse(until: rest)
+    }
+
+    /// Sends the newest versions of streams within a time slice. Returns the others.
+    private func catchUp(_ changed: some Collection<StreamSubscription>) -> [StreamSubscription] {
+        guard changed.count > 1 else {
+            for subscription in changed { catchUp(subscription) }
+            return []
+        }
+        var slice = TimeSlice(budget: shard.catchUpTime, from: MonotonicClock.now)
+        for subscription in changed {
+            catchUp(subscription)
+            if slice.isCheckDue(), slice.isUsedUp(lastClockReading: &shard.reactor.lastClockReading) {
+                return Array(changed.dropFirst(slice.count))
+            }
+        }
+        return []
+    }
+
+    /// Returns whether a response waits, for these streams, for evaluations or for earlier responses.
+    private func mustDeferResponse(until changed: [StreamSubscription]) -> Bool {
+        var awaited = DeferredResponses.Streams(changed: changed)
+        if shard.states.hasEvaluations, streamUsage.filtered > 0 || streams.hasWholeValues {
+            for subscription in streams.values {
+                guard let version = subscription.broadcaster.versionInEvaluation else { continue }
+                awaited.evaluations.append((subscription, version))
+            }
+        }
+        guard isOpen, !awaited.isEmpty || deferredResponses != nil else { return false }
+        let held = deferredResponses ?? DeferredResponses(self)
+        deferredResponses = held
+        if !awaited.isEmpty { held.addStreams(awaited) }
+        return true
+    }
+
+    /// Keeps a response that `catchUpStreams` did not allow to be sent. It is sent now if there is no memory for it.
+    @inline(never)
+    func deferResponse(_ body: (inout ByteBuffer) -> Void) {
+        var buffer = ByteBuffer()
+        body(&buffer)
+        if let deferredResponses, deferredResponses.addResponse(Array(buffer.bytes)) { return }
+        link.send { $0.append(buffer.bytes) }
     }
 
     func catchUp(_ subscription: StreamSubscription) {
@@ -456,13 +505,18 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         }
     }
 
+    package var isLocal: Bool { false }
+    package var isAwaited: Bool { shard.isAwaited }
+
+    package func streamDidCatchUp() { sendReadyResponses() }
+
     /// Notes that a state could not be sent because the client reads too slowly.
     package func didBlock(_ subscription: StreamSubscription) { streams.hasBlocked = true }
 
     package func linkDidBecomeWritable() {
         clientActorHost?.linkDidBecomeWritable()
         forwarder?.linkDidBecomeWritable()
-        for queue in crossReactorQueues.all { queue.markResponsesRead() }
+        crossReactorCalls?.linkDidBecomeWritable()
         guard streams.hasBlocked else { return }
         streams.hasBlocked = false
         for subscription in streams.values { subscription.broadcaster.catchUp(subscription) }
@@ -525,7 +579,7 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         forwarder?.close()
         forwarder = nil
         recordedCalls = nil
-        endCrossReactorCalls()
+        crossReactorCalls?.endAll(nil)
         deferredResponses?.drop()
         if recordsResponses { shard.idempotencyCache.close(name) }
         let subscriptions = streams.values
@@ -539,6 +593,57 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         reservation?.release()
         shard.remove(self)
         callerConnection?.didClose()
+    }
+}
+
+/// Calls and streams that still wait when a stopping server closes its connections.
+extension ServerConnection {
+    private static var notMade: TrebuchetError {
+        TrebuchetError(.unavailable, "the server is shutting down and did not execute the call; retry")
+    }
+    private static var unknown: TrebuchetError {
+        TrebuchetError(
+            .unknownOutcome, "the server is shutting down during the call, which may have taken effect")
+    }
+
+    /// Answers the calls that still wait: with `unknownOutcome`, or with `unavailable` when they have not begun. A call that its
+    /// client repeats is not answered: it gets its response from the next owner of its actor, or from the next process.
+    func endWaitingCalls() {
+        guard isOpen else { return }
+        recordQueuedCalls()
+        crossReactorCalls?.endAll(Self.unknown)
+        for call in calls.all { endWaiting(call) }
+        for request in Array(streams.starting.values) {
+            // A refusal may have ended the connection.
+            guard isOpen else { return }
+            request.reservation.withdraw(nil)
+            streams.removeRequest(request)
+            refuseOrMove(request.name, request.callID)
+        }
+    }
+
+    private func endWaiting(_ call: InFlightCall) {
+        // The answer of an earlier call may have ended the connection.
+        guard isOpen, !call.isAnswered else { return }
+        if case .awaitingStreams(let barrier) = call.phase { return barrier.sendResponse() }
+        if let stream = call.stream {
+            withdraw(call)
+            return refuseOrMove(stream, call.callID)
+        }
+        let response = call.shutdownResponse
+        if response == .none { return }
+        if let upstream, response == .unavailable {
+            call.intercepted?.leave()
+            withdraw(call)
+            return upstream.refuse(call.callID)
+        }
+        call.cancel()
+        finish(call, .failure(response == .unavailable ? Self.notMade : Self.unknown))
+    }
+
+    /// Refuses a stream that does not start here, or moves it to the client's next connection if the client has it already.
+    private func refuseOrMove(_ stream: RequestedStream, _ callID: [UInt8]) {
+        if !beginsElsewhere(stream, callID) { refuse(stream, callID, Self.notMade) }
     }
 }
 

@@ -21,6 +21,14 @@ extension ServerShard {
         try record.call(method, &arguments, &result)
     }
 
+    /// Encodes the result of a call into `reply`; returns nil for a method without one. Throws the error of a failed call.
+    func encodeResult(_ outcome: CallOutcome) throws -> UnsafeRawBufferPointer? {
+        let result = try outcome.get()
+        reply.pointee.reset(keepingAtMost: Self.retainedReplyCapacity)
+        try result.write(with: coder, into: &reply.pointee)
+        return result.isVoid ? nil : reply.pointee.bytes
+    }
+
     /// Counts a call that has run in place. The clock is read once for several successive calls of one method, as long as their
     /// total duration fits into the first bucket: then each of them does.
     @inline(__always)

@@ -53,7 +53,7 @@ final class IdempotentCalls: @unchecked Sendable {
             shard.recordResponse(run, .failure(IdempotentExecution.late))
         }
         let isClustered = owned != nil
-        connection.start(method, of: record, message, run) { outcome in
+        let start = CallStart(method: method, call: run, connection: connection) { outcome in
             if isClustered, case .failure(let error) = outcome {
                 if ActorMoved.isIt(error) { return shard.reactor.run { shard.beginAgain(run) } }
                 if ActorMoved.mayHaveBegun(error) { return shard.reactor.run { shard.repeatElsewhere(run) } }
@@ -68,6 +68,7 @@ final class IdempotentCalls: @unchecked Sendable {
             if run.home != nil, shard.reactor.isCurrent { return shard.recordResponse(run, outcome) }
             shard.deliver(from: run.home) { shard.recordResponse(run, outcome) }
         }
+        start.start(at: record, message)
     }
 
     /// Returns the record of a call for the store; nil where no states are persisted.
@@ -102,7 +103,7 @@ final class IdempotentCalls: @unchecked Sendable {
     func receiveRepeat(_ message: borrowing Message) {
         guard connection.hasName(message) else { return }
         if case .elsewhere(let type) = connection.location(of: message) { return connection.forward(type, message) }
-        if connection.isInterceptedRepeat(message) { return }
+        if isIntercepted(message) { return }
         if isOfEarlierServer(message) { return repeatEarlierCall(message) }
         guard let name = callName(message) else { return }
         guard name.connection != connection.name else { return repeatCall(name, message) }
@@ -116,8 +117,9 @@ final class IdempotentCalls: @unchecked Sendable {
             old.closeSession(name.connection, of: principal)
             return repeatCall(name, message)
         }
-        // The waiting repeat counts as a running call.
+        // The waiting repeat counts as a running call. A stopping server does not answer it: the call may have run.
         guard let call = connection.registerCall(message, isPermitted: false) else { return }
+        call.repeated = InFlightCall.OriginalCall(actor: ActorName(message.actorName), home: nil)
         let (owned, wasCounted) = (OwnedMessage(message), connection.isCounted)
         old.reactor.execute { [connection] in
             old.closeSession(name.connection, of: principal)
@@ -175,14 +177,16 @@ final class IdempotentCalls: @unchecked Sendable {
             return handleOutcome(.refused(error), call)
         case let outcome?: return handleOutcome(outcome, call)
         }
-        guard let target else { return refuse(call, message, connection.notExposed(message)) }
+        guard let target else { return refuse(call, message, CallRejection.actorNotFound.error(of: nil, nil, message)) }
         guard case .method(let unmanaged) = target, unmanaged._withUnsafeGuaranteedRef({ $0.isIdempotent }) else {
             let text = "'\(target.name.prefix(bytes: 128))' is not marked @Idempotent at this server: it may have run"
             return refuse(call, message, TrebuchetError(.unknownOutcome, text))
         }
         let method = unmanaged.takeUnretainedValue()
         guard connection.hasCounts(method, message) else {
-            return refuse(call, message, connection.wrongCounts(method, message))
+            let hasArguments = message.envelope.pointee.arguments.count == method.arguments
+            let rejection: CallRejection = hasArguments ? .genericCount : .argumentCount
+            return refuse(call, message, rejection.error(of: method, nil, message))
         }
         if let writer { return lookUp(name, message, writer, call) }
         if mayBeForgotten(name.number, message, of: request.scope) {
@@ -201,16 +205,23 @@ final class IdempotentCalls: @unchecked Sendable {
         lookUp(message, session, name.number, writer, call) { [connection] answer, owned in
             if let answer {
                 connection.shard.counts.count(.repeatsAnswered)
-                return connection.deliver(answer, to: call)
+                return self.deliver(answer, to: call)
             }
-            connection.withdraw(call)
-            connection.continuing(call) {
+            connection.continueAgain(call) {
                 connection.withoutCounting { owned.withMessage { self.repeatCall(name, $0, hasLookedUp: true) } }
             }
         }
     }
 
     // MARK: Parts
+
+    /// Returns whether interceptors refuse a repeat or run around it in a task.
+    private func isIntercepted(_ message: borrowing Message) -> Bool {
+        guard connection.shard.interceptors != nil, let type = connection.location(of: message).type,
+            case .method(let method) = type.target(message.target)
+        else { return false }
+        return method._withUnsafeGuaranteedRef { connection.isIntercepted(message, $0.name, $0, of: type) }
+    }
 
     /// Returns the actor and the target of a repeated call, and the reason to refuse it.
     ///
@@ -254,20 +265,24 @@ final class IdempotentCalls: @unchecked Sendable {
         return digest.value
     }
 
+    private func deliver(_ response: ServerIdempotencyCache.Memory.Response, to call: InFlightCall) {
+        DuplicateCallWaiter(connection: connection, call: call, execution: nil).deliver(response)
+    }
+
     private func handleOutcome(_ outcome: ServerIdempotencyCache.Memory.Outcome, _ call: InFlightCall) {
         if call.repeated != nil { count(outcome) }
         switch outcome {
         case .waits(let first, let dropped):
             if let run = first.execution { call.awaitExecution(run, call.message) }
             guard let dropped else { return }
-            dropped.connection.deliver(.failure(ServerIdempotencyCache.Memory.dropped), to: dropped.call)
-        case .answered(let answer): connection.deliver(answer, to: call)
+            dropped.deliver(.failure(ServerIdempotencyCache.Memory.dropped))
+        case .answered(let answer): deliver(answer, to: call)
         case .refused(let error):
-            connection.deliver(.failure(call.repeated == nil ? error : error.ofSentCall), to: call)
+            deliver(.failure(call.repeated == nil ? error : error.ofSentCall), to: call)
         case .exceeded(let exceeded):
             let error = connection.shard.context.quotas.refusal(exceeded)
-            connection.deliver(.failure(call.repeated == nil ? error : error.ofSentCall), to: call)
-        case .forgotten: connection.deliver(.failure(ServerIdempotencyCache.Memory.forgotten), to: call)
+            deliver(.failure(call.repeated == nil ? error : error.ofSentCall), to: call)
+        case .forgotten: deliver(.failure(ServerIdempotencyCache.Memory.forgotten), to: call)
         }
     }
 
@@ -354,10 +369,9 @@ final class IdempotentCalls: @unchecked Sendable {
         let runsAgain = connection.isClustered(ActorName(message.actorName))
         lookUp(message, session, number, writer, call) { [connection] answer, owned in
             guard answer == nil, runsAgain else {
-                return connection.deliver(answer ?? .failure(Self.ofEarlierServer), to: call)
+                return self.deliver(answer ?? .failure(Self.ofEarlierServer), to: call)
             }
-            connection.withdraw(call)
-            connection.continuing(call) {
+            connection.continueAgain(call) {
                 connection.withoutCounting { owned.withMessage { self.rerunCall($0, session, number) } }
             }
         }
@@ -400,8 +414,7 @@ final class IdempotentCalls: @unchecked Sendable {
                         guard case .elsewhere = connection.location(of: message) else {
                             return self.lookUp(message, session, number, writer, call, body)
                         }
-                        connection.withdraw(call)
-                        connection.continuing(call) { connection.repeatCall(message) }
+                        connection.continueAgain(call) { owned.withMessage { connection.repeatCall($0) } }
                     }
                 }
             }

@@ -16,7 +16,7 @@ extension ServerShard {
         run.observedCall?.markEnded()
         let answer = answer(of: outcome)
         for waiting in idempotencyCache.recordResponse(name, answer, at: reactor.now) {
-            waiting.connection.deliver(answer, to: waiting.call)
+            waiting.deliver(answer)
         }
         forgetAnswersLater(after: idempotencyCache.time)
     }
@@ -26,7 +26,7 @@ extension ServerShard {
         guard let name = run.execution?.name, run.end() != nil else { return }
         run.observedCall?.markEnded()
         let answer = answer(of: .failure(error))
-        for waiting in idempotencyCache.withdraw(name) { waiting.connection.deliver(answer, to: waiting.call) }
+        for waiting in idempotencyCache.withdraw(name) { waiting.deliver(answer) }
     }
 
     /// Moves a recorded call that has not started to the next owner of its actor.
@@ -59,19 +59,15 @@ extension ServerShard {
             let (connection, call) = (waiting.connection, waiting.call)
             connection.shard.reactor.run {
                 guard connection.isOpen, !call.isAnswered, let message = call.message else { return }
-                connection.withdraw(call)
-                connection.continuing(call) { message.withMessage { body(connection, $0) } }
+                connection.continueAgain(call) { message.withMessage { body(connection, $0) } }
             }
         }
     }
 
     /// Returns the recorded form of an outcome. Isolated to this reactor.
     func answer(of outcome: CallOutcome) -> ServerIdempotencyCache.Memory.Response {
-        let coder = states.coder
         do {
-            reply.pointee.reset(keepingAtMost: ServerShard.retainedReplyCapacity)
-            try outcome.get().write(with: coder, into: &reply.pointee)
-            return .success(Array(reply.pointee.bytes))
+            return .success(try encodeResult(outcome).map { Array($0) } ?? [])
         } catch {
             let failure = CallFailure(error, of: "the method", coder: coder, context.disclosure)
             return .failure(
