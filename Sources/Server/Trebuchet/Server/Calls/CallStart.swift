@@ -49,8 +49,8 @@ struct CallStart {
     private func refuse(_ owned: OwnedMessage, _ error: any Error) {
         let refusal = owned.withMessage { connection.refusal(error, of: $0) }
         // A call whose actor has moved waits for its next owner.
-        guard call.execution != nil, !ActorMoved.isIt(refusal) else { return completion(.failure(refusal)) }
-        shard.withdrawExecution(call, refusal)
+        guard let execution = call.execution, !ActorMoved.isIt(refusal) else { return completion(.failure(refusal)) }
+        execution.withdraw(call, refusal)
     }
 
     private func run(at record: ActorRecord, _ message: borrowing Message) {

@@ -332,29 +332,6 @@ package final class InFlightCall: CancellableCall, @unchecked Sendable {
     }
 }
 
-/// The properties of an execution of an `@Idempotent` call. Its shard is that of the connection that sent the call first.
-final class IdempotentExecution: Sendable {
-    let shard: ServerShard
-    let name: ServerIdempotencyCache.Memory.Name
-    /// The record of the call in the store, if actors of the shard may be persisted.
-    let record: IdempotencyRecord?
-
-    init(_ name: ServerIdempotencyCache.Memory.Name, _ record: IdempotencyRecord?, at shard: ServerShard) {
-        (self.name, self.record, self.shard) = (name, record, shard)
-    }
-
-    /// The error of a call that has reached its deadline.
-    static var late: TrebuchetError { TrebuchetError(.timeout, "the call did not end before its deadline") }
-
-    /// Records the outcome of a call that was cancelled while it waited for an activation: no other event would end it.
-    fileprivate func didStopWaiting(_ call: InFlightCall) {
-        // The call of the connection has the same deadline, and is checked first.
-        let isLate = shard.reactor.now >= call.deadline
-        let cancelled = TrebuchetError(.cancelled, "the call was cancelled before its actor was activated")
-        shard.recordResponse(call, .failure(isLate ? Self.late : cancelled))
-    }
-}
-
 /// The identification of a stream that is to start.
 package struct RequestedStream: Sendable {
     package let actor: ActorName

@@ -20,7 +20,8 @@ package final class ServerShard: @unchecked Sendable {
     /// Used in one step each time, so access to it needs no check.
     @exclusivity(unchecked) var run = CallRun()
     let observer: ServerObserver
-    var willForgetAnswers = false
+    /// Indicates whether a timer removes expired recorded responses.
+    var willForgetResponses = false
     /// The number of its reactor.
     package let index: Int
     unowned let system: TrebuchetActorSystem

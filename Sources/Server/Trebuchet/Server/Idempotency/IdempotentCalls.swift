@@ -24,49 +24,45 @@ final class IdempotentCalls: @unchecked Sendable {
             return
         }
         connection.shard.observer.beginCall(call, method, of: record?.type, message, by: connection.peer)
-        callOnce(name, method, of: record, message, call)
+        let isClustered = connection.isClustered(ActorName(message.actorName))
+        callOnce(name, request(message, isRepeat: false), method, of: record, message, call, isClustered: isClustered)
     }
 
     private func callOnce(
-        _ name: ServerIdempotencyCache.Memory.Name, _ method: ActorMethod, of record: ActorRecord?,
-        _ message: borrowing Message, _ call: InFlightCall, hasLookedUp: Bool = false
+        _ name: ServerIdempotencyCache.Memory.Name, _ request: ServerIdempotencyCache.Memory.Request,
+        _ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message, _ call: InFlightCall,
+        isClustered: Bool, hasLookedUp: Bool = false
     ) {
-        let isRepeat = name.connection != connection.name
-        if !isRepeat { connection.recordsResponses = true }
+        if !request.isRepeat { connection.recordsResponses = true }
         let shard = connection.shard
-        let now = shard.reactor.now
-        let request = request(message, isRepeat: isRepeat)
         // Outlives the connection, and refers to none of its bytes.
-        let run = InFlightCall(
-            of: call, IdempotentExecution(name, persistedRecord(of: name, request, message), at: shard))
-        let owned = connection.isClustered(ActorName(message.actorName)) ? OwnedMessage(message) : nil
-        call.awaitExecution(run, owned)
+        let execution = IdempotentExecution(name, persistedRecord(of: name, request, message), at: shard)
+        let run = InFlightCall(of: call, execution)
+        call.awaitExecution(run, isClustered ? OwnedMessage(message) : nil)
         let waiting = DuplicateCallWaiter(connection: connection, call: call, execution: run)
-        if let outcome = shard.idempotencyCache.recordCall(name, request, waiting, at: now) {
+        if let outcome = shard.idempotencyCache.recordCall(name, request, waiting, at: shard.reactor.now) {
             return handleOutcome(outcome, call)
         }
-        if isRepeat { shard.counts.count(.repeatsRun) }
-        let rest = Duration.nanoseconds(Int64(clamping: run.deadline > now ? run.deadline - now : 0))
+        if request.isRepeat { shard.counts.count(.repeatsRun) }
         // A separate timer: the call of the connection may end earlier.
-        run.timer = shard.reactor.schedule(after: rest) {
+        run.timer = shard.reactor.schedule(at: run.deadline) {
             run.cancel()
-            shard.recordResponse(run, .failure(IdempotentExecution.late))
+            execution.recordResponse(of: run, .failure(IdempotentExecution.late))
         }
-        let isClustered = owned != nil
         let start = CallStart(method: method, call: run, connection: connection) { outcome in
             if isClustered, case .failure(let error) = outcome {
-                if ActorMoved.isIt(error) { return shard.reactor.run { shard.beginAgain(run) } }
-                if ActorMoved.mayHaveBegun(error) { return shard.reactor.run { shard.repeatElsewhere(run) } }
+                if ActorMoved.isIt(error) { return shard.reactor.run { execution.beginAgain(run) } }
+                if ActorMoved.mayHaveBegun(error) { return shard.reactor.run { execution.repeatElsewhere(run) } }
                 if error is PriorExecution {
                     return shard.reactor.run {
-                        if !hasLookedUp { return shard.lookUpPriorExecution(run) }
+                        if !hasLookedUp { return execution.lookUpPriorExecution(run) }
                         // The log has no record either by now.
-                        shard.recordResponse(run, .failure(ServerIdempotencyCache.Memory.forgotten))
+                        execution.recordResponse(of: run, .failure(ServerIdempotencyCache.Memory.forgotten))
                     }
                 }
             }
-            if run.home != nil, shard.reactor.isCurrent { return shard.recordResponse(run, outcome) }
-            shard.deliver(from: run.home) { shard.recordResponse(run, outcome) }
+            if run.home != nil, shard.reactor.isCurrent { return execution.recordResponse(of: run, outcome) }
+            shard.deliver(from: run.home) { execution.recordResponse(of: run, outcome) }
         }
         start.start(at: record, message)
     }
@@ -159,17 +155,15 @@ final class IdempotentCalls: @unchecked Sendable {
         let now = connection.shard.reactor.now
         let request = request(message, isRepeat: isRepeat)
         // The call may have run at the actor's previous owner. A record of that server outranks an expired entry here.
-        let writer =
-            hasLookedUp || !connection.isClustered(ActorName(message.actorName))
-            ? nil : connection.shard.clusteredWriter
+        let isClustered = connection.isClustered(ActorName(message.actorName))
+        let writer = hasLookedUp || !isClustered ? nil : connection.shard.clusteredWriter
         switch connection.shard.idempotencyCache.join(name, request, waiting, at: now) {
         case nil: break
         case .forgotten?:
-            if let writer { return lookUp(name, message, writer, call) }
+            if let writer { return lookUp(name, request, message, writer, call) }
             connection.shard.observer.didReject(message, ServerIdempotencyCache.Memory.forgotten, by: connection.peer)
             return handleOutcome(.forgotten, call)
         case .waits(let first, let dropped)?:
-            let isClustered = connection.isClustered(ActorName(message.actorName))
             if isClustered, let run = first.execution { call.awaitExecution(run, OwnedMessage(message)) }
             return handleOutcome(.waits(first: first, dropped: dropped), call)
         case .refused(let error)?:
@@ -188,21 +182,22 @@ final class IdempotentCalls: @unchecked Sendable {
             let rejection: CallRejection = hasArguments ? .genericCount : .argumentCount
             return refuse(call, message, rejection.error(of: method, nil, message))
         }
-        if let writer { return lookUp(name, message, writer, call) }
+        if let writer { return lookUp(name, request, message, writer, call) }
         if mayBeForgotten(name.number, message, of: request.scope) {
             return refuse(call, message, ServerIdempotencyCache.Memory.forgotten)
         }
         connection.shard.observer.beginCall(call, method, of: record?.type, message, by: connection.peer)
-        callOnce(name, method, of: record, message, call, hasLookedUp: hasLookedUp)
+        callOnce(
+            name, request, method, of: record, message, call, isClustered: isClustered, hasLookedUp: hasLookedUp)
     }
 
     /// Answers a call from the store, or continues without a record.
     private func lookUp(
-        _ name: ServerIdempotencyCache.Memory.Name, _ message: borrowing Message, _ writer: StateWriter,
-        _ call: InFlightCall
+        _ name: ServerIdempotencyCache.Memory.Name, _ request: ServerIdempotencyCache.Memory.Request,
+        _ message: borrowing Message, _ writer: StateWriter, _ call: InFlightCall
     ) {
         let session = message.text(message.envelope.pointee.session)
-        lookUp(message, session, name.number, writer, call) { [connection] answer, owned in
+        lookUp(message, request.digest, session, name.number, writer, call) { [connection] answer, owned in
             if let answer {
                 connection.shard.counts.count(.repeatsAnswered)
                 return self.deliver(answer, to: call)
@@ -367,7 +362,7 @@ final class IdempotentCalls: @unchecked Sendable {
         call.repeated = InFlightCall.OriginalCall(actor: ActorName(message.actorName), home: record?.home)
         // If only its server may write the actor, a call without a record has changed nothing and never will.
         let runsAgain = connection.isClustered(ActorName(message.actorName))
-        lookUp(message, session, number, writer, call) { [connection] answer, owned in
+        lookUp(message, digest(of: message), session, number, writer, call) { [connection] answer, owned in
             guard answer == nil, runsAgain else {
                 return self.deliver(answer ?? .failure(Self.ofEarlierServer), to: call)
             }
@@ -381,11 +376,10 @@ final class IdempotentCalls: @unchecked Sendable {
     /// answered meanwhile. Retries an unreachable store until the call's deadline; another server continues if it owns the actor by
     /// then.
     private func lookUp(
-        _ message: borrowing Message, _ session: String, _ number: UInt64, _ writer: StateWriter, _ call: InFlightCall,
-        _ body: @escaping (RecordedResponse?, OwnedMessage) -> Void
+        _ message: borrowing Message, _ digest: UInt64, _ session: String, _ number: UInt64, _ writer: StateWriter,
+        _ call: InFlightCall, _ body: @escaping (RecordedResponse?, OwnedMessage) -> Void
     ) {
         let key = IdempotencyNamespace.key(session, number, of: message.actorName)
-        let digest = digest(of: message)
         let principal = connection.callerConnection?.principal?.name
         let (reactor, owned) = (connection.shard.reactor, OwnedMessage(message))
         nonisolated(unsafe) let body = body  // Called only on the reactor that passed it.
@@ -412,7 +406,7 @@ final class IdempotentCalls: @unchecked Sendable {
                     guard connection.isOpen, !call.isAnswered else { return }
                     owned.withMessage { message in
                         guard case .elsewhere = connection.location(of: message) else {
-                            return self.lookUp(message, session, number, writer, call, body)
+                            return self.lookUp(message, digest, session, number, writer, call, body)
                         }
                         connection.continueAgain(call) { owned.withMessage { connection.repeatCall($0) } }
                     }
