@@ -386,9 +386,7 @@ extension Node {
     func delayedResponseCount() async -> Int {
         var count = 0
         for shard in server.shards {
-            count += await shard.reactor.perform {
-                shard.responseBarriers.values.reduce(0) { $0 + $1.waiting.count }
-            }
+            count += await shard.reactor.perform { shard.responseBarriers.count }
         }
         return count
     }

@@ -347,7 +347,7 @@ import TrebuchetCluster
                         #expect(shown >= value(of: message, "result"), "\(name) \(message.text)")
                     }
                 }
-                #expect(shown == 30)
+                #expect(shown == 30, "\(messages.filter { $0.type != "response" }.map(\.text))")
             }
             #expect((engineRoute.messageCount == before) == directly)
             for client in clients { client.abort() }

@@ -118,7 +118,8 @@ distributed actor CombinedCallActor {
             let connections = Array(shard.connections.values)
             // Not the timers of the reactor, which other tests use too.
             return (
-                connections.filter { $0.load.inTransit == 200 }.flatMap(\.crossReactorQueues).count { $0.timer != nil },
+                connections.filter { $0.load.inTransit == 200 }.compactMap(\.crossReactorCalls)
+                    .flatMap(\.queues).count { $0.timer != nil },
                 connections.reduce(0) { $0 + $1.running.count },
                 connections.reduce(0) { $0 + $1.load.inTransit }
             )

@@ -1,3 +1,5 @@
+import Networking
+import Platform
 import Testing
 
 @testable import Trebuchet
@@ -20,5 +22,32 @@ import Testing
             #expect(quota(nil) !== second)
             connection.linkDidClose()
         }
+    }
+
+    @Test("a stopping server answers no repeat that waits for the end of its first connection: the call may have run")
+    func waitingRepeatAtShutdown() async throws {
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)
+        let (shard, other) = (server.shards[0], server.shards[1])
+        await server.expose(Calculator(actorSystem: server.actorSystem), as: "calculator")
+        let first = other.newConnectionName()
+        let held = ThreadSemaphore()
+        other.reactor.execute { held.wait() }
+        let (texts, waiting) = await shard.reactor.perform {
+            let link = ServerConnectionTests.Link()
+            let connection = ServerConnection(link, name: shard.newConnectionName(), shard: shard)
+            let session = shard.idempotencyCache.names.text(first)
+            let text =
+                #"{"type":"repeat","payload":{"callID":"1","session":"\#(session)","actorID":"calculator","#
+                + #""targetIdentifier":"same(_:)","arguments":[5]}}"#
+            Array(text.utf8).withUnsafeBytes { connection.receive($0) }
+            let waiting = connection.running.count
+            connection.endWaitingCalls()
+            let texts = link.texts
+            connection.linkDidClose()
+            return (texts, waiting)
+        }
+        held.signal()
+        #expect(waiting == 1)
+        #expect(texts.isEmpty, "\(texts)")
     }
 }

@@ -123,6 +123,21 @@ import Testing
         }
     }
 
+    @Test("a stopping server answers a call by what may have happened to it, and none that its client repeats")
+    func shutdown() async {
+        let responses: [Name: InFlightCall.ShutdownResponse] = [
+            .registered: .unavailable, .awaitingActivation: .unavailable, .running: .unknownOutcome,
+            .readingStore: .unknownOutcome, .awaitingExecution: .none, .forwarded: .unavailable,
+            .awaitingStreams: .unavailable, .intercepted: .unavailable,
+        ]
+        await withCalls { make, _ in
+            for (name, response) in responses { #expect(make(name).shutdownResponse == response, "\(name)") }
+            let repeated = make(.running)
+            repeated.repeated = InFlightCall.OriginalCall(actor: ActorName("a"), home: nil)
+            #expect(repeated.shutdownResponse == .none)
+        }
+    }
+
     @Test("a call is answered once, in the phases that end with its response or its withdrawal")
     func answered() async {
         await withCalls { make, _ in

@@ -54,7 +54,7 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, UpstreamServer, @unc
         let connection = ServerConnection.open(
             over: self, at: shard, caller: client.caller, largestMessage: client.largestMessage)
         self.connection = connection
-        if client.revocation != nil, let caller = connection.caller { client.update(caller.connection) }
+        if client.revocation != nil, let caller = connection.authorization.caller { client.update(caller.connection) }
     }
 
     // MARK: NodeChannelHandler
@@ -75,7 +75,7 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, UpstreamServer, @unc
             if !wasWritable, isWritable { connection?.linkDidBecomeWritable() }
         case .client:
             guard let client = ForwardedClient(frame.payload) else { return }
-            if let caller = connection?.caller { client.update(caller.connection) }
+            if let caller = connection?.authorization.caller { client.update(caller.connection) }
         case .close:
             drop()
             close()

@@ -88,7 +88,7 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
         switch request {
         case .stream(let attempt):
             guard let resumed = streams[attempt] else { return endAtOwner() }
-            if let revocation = connection.revocation(of: resumed.actor.text) {
+            if let revocation = connection.authorization.revocation(of: resumed.actor.text) {
                 handle(.cancelled, of: attempt)
                 endAtOwner()
                 return connection.failStream(resumed.streamID, revocation)
@@ -99,7 +99,7 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
             guard let call = underWay(relayed), var requested = relayed.removeStream() else { return endAtOwner() }
             begun = relayed
             // Its authorization may have been revoked since the request.
-            if let revocation = connection.revocation(of: requested.actor.text) {
+            if let revocation = connection.authorization.revocation(of: requested.actor.text) {
                 endAtOwner()
                 return connection.finish(call, .failure(revocation))
             }
@@ -142,19 +142,19 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
             shared: RequestedStream(actor: stream.actor, target: stream.target, resumed: nil, knownAs: streamID),
             streamID: streamID, callID: stream.callID,
             seen: StreamRequest.ResumePosition(epoch: epoch, sequence: shared.sequence), reservation: reservation,
-            isFirst: isFirst)
-        guard connection.awaitSharedStream(request, at: position) else { return }
+            isFirst: isFirst, on: connection)
+        guard request.awaitSharedStream(at: position) else { return }
         guard node.laterOwner(of: stream.slot, than: owner) == nil else {
             // Without another lookup of the owner, no notice would follow.
             node.forgetOwner(of: stream.slot, owner)
-            return connection.startSharedStream(request, with: .elsewhere)
+            return request.start(with: .elsewhere)
         }
         let connection = connection
         let key = SharedStreamSubscriptions.Key(actor: stream.actor.text, target: stream.target)
         node.nodes.shared.join(key, at: owner, behind: (epoch, shared.sequence)) { shared, answer in
             // Ordered behind earlier notices to the reactor, for example about the owner of the slot.
             connection.shard.reactor.execute {
-                connection.startSharedStream(request, with: answer)
+                request.start(with: answer)
                 if case .stream = answer { shared.didJoin() }
             }
         }
@@ -253,7 +253,7 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
     }
 
     func channelDidEnd(_ channel: OwnerChannel, received: UInt64?) {
-        guard isOpen, removeCall(channel) else { return }
+        guard isOpen, removeChannel(channel) else { return }
         var touched: [ClusterSlot: SlotSendState] = [:]
         for stream in Array(streams.all) where stream.phase.channel == channel.number {
             _ = streams.handle(.channelLost(channel.number), of: stream.streamID)

@@ -42,8 +42,9 @@ final class RemoteCallForwarder: ConnectionForwarder {
         self.connection = connection
         self.node = node
         let (reactor, reference) = (connection.shard.reactor, weakReference)
-        connection.caller?.connection.onPrincipalChange { reactor.run { reference.value.forwarder?.callerDidChange() } }
-        if connection.caller?.principal != nil { excess = client().excess }
+        let caller = connection.authorization.caller
+        caller?.connection.onPrincipalChange { reactor.run { reference.value.forwarder?.callerDidChange() } }
+        if caller?.principal != nil { excess = client().excess }
     }
 
     private var weakReference: LoopBound<WeakRemoteCallForwarder> {
@@ -117,7 +118,7 @@ final class RemoteCallForwarder: ConnectionForwarder {
             guard let forwarder = connection.callForwarder else { return }
             forwarder.postponed -= 1
             guard !isBound || principal == nil || connection.callerConnection?.principal?.name == principal else {
-                return owned.withMessage { connection.fail($0, ServerConnection.replacedPrincipal) }
+                return owned.withMessage { connection.fail($0, ConnectionAuthorization.replacedPrincipal) }
             }
             forwarder.isMakingPostponed = true
             defer { forwarder.isMakingPostponed = false }
@@ -179,16 +180,16 @@ final class RemoteCallForwarder: ConnectionForwarder {
         for relayed in traffic.calls.removeAll() {
             guard let call = underWay(relayed) else { continue }
             if isHere {
-                connection.withdraw(call)
                 // The local resumption takes a new reservation.
                 _ = relayed.removeStream()
                 guard !relayed.isResumption else {
+                    connection.withdraw(call)
                     relayed.withMessage { connection.handleReturnedResumption($0) }
                     continue
                 }
-                connection.continuing(call) { relayed.withMessage { connection.handleReturned($0) } }
-            } else if let refusal = connection.revocation(of: relayed.actor)
-                ?? connection.refusalOfReplacedPrincipal(call)
+                connection.continueAgain(call) { relayed.withMessage { connection.handleReturned($0) } }
+            } else if let refusal = connection.authorization.revocation(of: relayed.actor)
+                ?? connection.authorization.refusalOfReplacedPrincipal(call)
             {
                 connection.finish(call, .failure(relayed.refusal(refusal)))
             } else {
@@ -246,11 +247,11 @@ final class RemoteCallForwarder: ConnectionForwarder {
     private func client() -> ForwardedClient {
         ForwardedClient(
             session: connection.session, streams: "\(channelCount).",
-            caller: connection.caller?.connection, largestMessage: Int(connection.largestMessage))
+            caller: connection.authorization.caller?.connection, largestMessage: Int(connection.largestMessage))
     }
 
     /// Removes a channel. Returns whether it was in use.
-    func removeCall(_ channel: OwnerChannel) -> Bool {
+    func removeChannel(_ channel: OwnerChannel) -> Bool {
         guard channels[channel.node] === channel else { return false }
         channels[channel.node] = nil
         return true

@@ -109,7 +109,7 @@ package struct ServerView: Sendable {
         for (index, part) in Dictionary(grouping: numbers[positions.clamped(to: numbers.indices)], by: \.shard) {
             let shard = server.shards[index]
             // A connection that closed meanwhile is omitted.
-            found += try await query(shard) { part.compactMap { shard.connections[$0.number]?.description } }
+            found += try await query(shard) { part.compactMap { shard.connections[$0.number].map { Connection($0) } } }
         }
         found.sort { $0.peer.connection < $1.peer.connection }
         return (found, numbers.count)
@@ -136,14 +136,16 @@ package struct ServerView: Sendable {
     }
 }
 
-extension ServerConnection {
-    /// The connection now. Runs on its reactor.
-    fileprivate var description: ServerView.Connection {
-        ServerView.Connection(
-            peer: peer, protocolVersion: link is LegacyLink ? 2 : 3, reactor: shard.reactor.name,
-            age: MonotonicClock.now &- opened, streams: streams.count, calls: running.count,
-            bufferedBytes: max(link.memory?.bufferedBytes ?? 0, link.pendingBytes), isWritable: isWritable,
-            isDraining: isDraining, isForwarded: upstream != nil)
+extension ServerView.Connection {
+    /// Describes the connection now. Isolated to its reactor.
+    fileprivate init(_ connection: ServerConnection) {
+        let link = connection.link
+        self.init(
+            peer: connection.peer, protocolVersion: link is LegacyLink ? 2 : 3, reactor: connection.shard.reactor.name,
+            age: MonotonicClock.now &- connection.opened, streams: connection.streams.count,
+            calls: connection.running.count, bufferedBytes: max(link.memory?.bufferedBytes ?? 0, link.pendingBytes),
+            isWritable: connection.isWritable, isDraining: connection.isDraining,
+            isForwarded: connection.upstream != nil)
     }
 }
 

@@ -1,3 +1,9 @@
+internal import Bytes
+internal import Platform
+internal import Synchronization
+internal import TrebuchetActors
+internal import TrebuchetWire
+
 /// The way in which a call is executed.
 enum CallPath: Equatable {
     /// The method runs on this thread, and the response is sent at once.
@@ -78,6 +84,78 @@ struct CallTraits {
     var isCounted = false
     /// True if the client has actors, whose references are bound to the task of a call.
     var hostsActors = false
+}
+
+extension CallTraits {
+    /// Reads the traits that decide whether a call runs in place.
+    @inline(__always)
+    init(_ method: ActorMethod, of record: ActorRecord, at shard: ServerShard) {
+        self.init()
+        isSynchronous = method.runsInPlace
+        setPlace(of: record, at: shard)
+        isPersisted = record.persisted != nil
+        hasStartingCalls = record.actorInstance.isStarting
+        isObserved = Unmanaged.passUnretained(shard.events)._withUnsafeGuaranteedRef {
+            $0.isEnabled(for: .callsVersionsOrSpans)
+        }
+    }
+
+    /// Reads all traits but those of the connection.
+    ///
+    /// - Parameter method: nil if the actor or the method is unknown.
+    init(_ method: ActorMethod?, at location: ActorLocation, _ message: borrowing Message, at shard: ServerShard) {
+        self.init()
+        if let method, let record = location.record {
+            self.init(method, of: record, at: shard)
+            needsSeparateTask = record.actorInstance.separateTaskCalls.load(ordering: .relaxed) > 0
+        }
+        switch location {
+        case .ready(let record): setPlace(of: record, at: shard)
+        case .inactive: place = .inactive
+        case .elsewhere: place = .otherServer
+        case .unknown: place = .unknown
+        }
+        hasMethod = method != nil
+        if let method {
+            isIdempotent = method.isIdempotent
+            hasArgumentCount = message.envelope.pointee.arguments.count == method.arguments
+            hasGenericCount = message.envelope.pointee.genericSubstitutions.count == method.generics
+        }
+        hasSession = !message.envelope.pointee.session.isAbsent
+        hasMetadata = message.hasMetadata
+    }
+
+    @inline(__always)
+    private mutating func setPlace(of record: ActorRecord, at shard: ServerShard) {
+        guard let home = record.home else { return place = .noReactor }
+        place = home === shard.states ? .thisReactor : .otherReactor
+    }
+}
+
+extension CallRejection {
+    /// Returns the error for the client.
+    func error(of method: ActorMethod?, _ type: ActorType?, _ message: borrowing Message) -> TrebuchetError {
+        let envelope = message.envelope
+        let actor = "actor '\(message.actorName.prefix(bytes: ActorName.longest))'"
+        switch self {
+        case .actorNotFound: return TrebuchetError(.actorNotFound, "no \(actor) is exposed")
+        case .methodNotFound:
+            var text = "\(actor) has no method '\(message.target.prefix(bytes: 128))'"
+            if let type, !type.names.isEmpty { text += "; it has " + type.names.joined(separator: ", ") }
+            return TrebuchetError(.methodNotFound, text)
+        case .argumentCount:
+            let (name, count) = (method?.name ?? "", method?.arguments ?? 0)
+            return TrebuchetError(
+                .invalidArguments,
+                "\(name) takes \(count.counted("argument")), got \(envelope.pointee.arguments.count)")
+        case .genericCount:
+            let (name, count) = (method?.name ?? "", method?.generics ?? 0)
+            return TrebuchetError(
+                .invalidArguments,
+                "\(name) takes \(count.counted("generic substitution")), got "
+                    + "\(envelope.pointee.genericSubstitutions.count)")
+        }
+    }
 }
 
 /// Selects the path of a call. A pure function of its traits: interceptors, authorization and rate limits, which run user code and

@@ -20,8 +20,6 @@ final class CrossReactorCallBatch: BatchedTask, @unchecked Sendable {
     /// The memory that is kept for the next calls.
     private static let retainedCapacity = 16 << 10
 
-    typealias Runner = (CrossReactorCallBatch, inout TimeSlice, _ room: Int) -> Bool
-
     struct Call {
         let offset: Int32
         let count: Int32
@@ -44,13 +42,14 @@ final class CrossReactorCallBatch: BatchedTask, @unchecked Sendable {
     private(set) var count = 0
     private(set) var targets: [Target] = []
     private var messages = ByteBuffer()
-    /// nil while the batch is unused.
-    private(set) var crossing: CrossReactorCallQueue?
+    /// nil while the batch is unused, like the following properties.
+    private(set) var queue: CrossReactorCallQueue?
+    private var connection: ServerConnection?
+    /// The shard of the actors.
+    private var shard: ServerShard?
     private(set) var hosting: ClientActorHostConnection?
     /// The caller of all of its calls.
     private(set) var caller: Caller?
-    /// Runs some of the calls on the actors' reactor; returns whether all have run.
-    private var runner: Runner?
     /// The start by the monotonic clock.
     private(set) var began: UInt64 = 0
     /// The start by the clock of the connection's reactor.
@@ -71,14 +70,17 @@ final class CrossReactorCallBatch: BatchedTask, @unchecked Sendable {
 
     deinit { calls.deallocate() }
 
-    /// - Parameter timeAhead: The difference of the connection's reactor clock to the monotonic clock.
+    /// Starts a batch of a connection, which accepts calls until it is sent.
     func startBatch(
-        _ crossing: CrossReactorCallQueue, _ hosting: ClientActorHostConnection?, _ caller: Caller?, timeAhead: UInt64,
-        _ runner: @escaping Runner
+        _ queue: CrossReactorCallQueue, of connection: ServerConnection, to shard: ServerShard,
+        _ hosting: ClientActorHostConnection?, _ caller: Caller?
     ) {
-        (self.crossing, self.hosting, self.caller, self.runner) = (crossing, hosting, caller, runner)
+        (self.queue, self.connection, self.shard, self.hosting, self.caller) = (
+            queue, connection, shard, hosting, caller
+        )
         began = MonotonicClock.now
-        beganByReactor = began &+ timeAhead
+        beganByReactor = began &+ connection.shard.reactor.timeAhead
+        queue.addBatch(self)
     }
 
     /// The size of its messages.
@@ -123,7 +125,7 @@ final class CrossReactorCallBatch: BatchedTask, @unchecked Sendable {
 
     // MARK: On the connection's reactor
 
-    func close() { if crossing?.open === self { crossing?.open = nil } }
+    func close() { queue?.closeBatch(self) }
 
     /// Returns whether a call is answered, or needs no response.
     func isAnswered(_ index: Int) -> Bool { answered & (1 << UInt64(index)) != 0 }
@@ -136,15 +138,15 @@ final class CrossReactorCallBatch: BatchedTask, @unchecked Sendable {
     }
 
     /// Marks a call as answered that need not run any more.
-    func withdraw(_ index: Int) {
+    private func withdraw(_ index: Int) {
         answered |= 1 << UInt64(index)
         withdrawn.bitwiseOr(1 << UInt64(index), ordering: .relaxed)
         isReusable = false
     }
 
     /// Cancels the tasks of withdrawn calls.
-    func cancelTasks() {
-        crossing?.reactor.execute {
+    private func cancelTasks() {
+        queue?.reactor.execute {
             for (index, call) in self.deferredCalls where self.isWithdrawn(index) { call.cancel() }
         }
     }
@@ -156,7 +158,7 @@ final class CrossReactorCallBatch: BatchedTask, @unchecked Sendable {
 
     /// Prepares it for other calls. No other code may use it.
     func reset() {
-        (crossing, hosting, caller, runner) = (nil, nil, nil, nil)
+        (queue, connection, shard, hosting, caller) = (nil, nil, nil, nil, nil)
         targets.removeAll(keepingCapacity: true)
         messages.reset(keepingAtMost: Self.retainedCapacity)
         (count, next, answered, unanswered) = (0, 0, 0, 0)
@@ -165,85 +167,143 @@ final class CrossReactorCallBatch: BatchedTask, @unchecked Sendable {
 
     // MARK: On the reactor of the actors
 
-    func arrive() { crossing?.enqueue(self) }
+    func arrive() { queue?.enqueue(self) }
 
-    /// Runs calls that have not run, within the slice; returns whether all have.
-    func run(_ slice: inout TimeSlice, room: Int) -> Bool { runner?(self, &slice, room) ?? true }
+    /// Runs calls that have not run, until the time slice is used up. Responses leave at the end of the turn.
+    ///
+    /// - Parameter room: The bytes of responses that may still be produced.
+    /// - Returns: True when all calls have run.
+    func run(_ slice: inout TimeSlice, room: Int) -> Bool {
+        guard let queue, let connection, let shard else { return true }
+        guard let scratch = shard.scans.reserve() else { return false }
+        defer { shard.scans.release() }
+        let replies = replies
+        ServerConnection.withCaller(caller, hosting) {
+            // Successive calls mostly have the same target: its references are not counted for each.
+            var (target, place) = (targets[calls[next].target], calls[next].target)
+            while next < count, replies.byteCount < room {
+                let call = calls[next]
+                if call.target != place { (target, place) = (targets[call.target], call.target) }
+                next += 1
+                run(call, next - 1, target, at: shard, scratch, replies)
+                // As for calls over connections of this reactor.
+                if shard.states.isMarked { shard.states.callDidEnd() }
+                if slice.isCheckDue(bytes: Int(call.count)),
+                    slice.isUsedUp(lastClockReading: &shard.reactor.lastClockReading)
+                {
+                    break
+                }
+            }
+        }
+        let isDone = next == count
+        if !isDone {
+            self.replies = CrossReactorReplies()
+            self.replies.reset(from: next, keepingAtMost: 0)
+        }
+        queue.addUnreadBytes(replies.byteCount)
+        let home = shard.states
+        connection.shard.deliver(from: home, answers: replies.count) {
+            connection.crossReactorCalls?.receiveResponses(replies, of: self, from: home)
+        }
+        return isDone
+    }
+
+    private func run(
+        _ call: Call, _ index: Int, _ target: Target, at shard: ServerShard,
+        _ scratch: UnsafeMutablePointer<ScannedEnvelope>, _ replies: CrossReactorReplies
+    ) {
+        let instance = target.record.actorInstance
+        if isWithdrawn(index) { return replies.appendWithdrawn() }
+        if instance.isDeactivated { return replies.appendDeactivated() }
+        if instance.isStarting {
+            return deferCall(call, index, target, at: shard) ? replies.appendDeferred() : replies.appendDeactivated()
+        }
+        let bytes = bytes(call)
+        instance.didRunInPlace()
+        do {
+            if let arguments = call.arguments {
+                scratch.pointee.replaceArguments(arguments.count, arguments.first, arguments.second)
+            } else {
+                try scratch.pointee.scan(bytes)
+            }
+            try shard.callInPlace(
+                target.record, target.method, Message(bytes: bytes, envelope: UnsafePointer(scratch)))
+            replies.append(shard.reply.pointee.bytes)
+        } catch {
+            replies.append(
+                shard.hidesErrors(of: target.method, target.record.type) ? RedactedError.hiding(error) : error)
+        }
+    }
+
+    /// Queues a call behind earlier calls that have not started yet. Returns false when the actor has been deactivated.
+    private func deferCall(_ call: Call, _ index: Int, _ target: Target, at shard: ServerShard) -> Bool {
+        guard let connection else { return false }
+        let elapsed = MonotonicClock.now &- began
+        let rest = Duration.nanoseconds(Int64(call.limit &- min(elapsed, call.limit)))
+        let running = InFlightCall(callID: [], after: rest, on: shard.reactor, byteCount: 0)
+        let home = shard.states
+        deferredCalls[index] = running
+        let isThere = shard.withMessage(Array(bytes(call))) {
+            shard.run(target.method, of: target.record, $0, running) { outcome in
+                connection.shard.deliver(from: home) {
+                    connection.crossReactorCalls?.receiveResponse(
+                        outcome, of: index, in: self, from: home)
+                }
+            }
+        }
+        return isThere == true
+    }
 
     /// Returns whether the call has no waiting caller.
     @inline(__always)
     func isWithdrawn(_ index: Int) -> Bool { withdrawn.load(ordering: .relaxed) & (1 << UInt64(index)) != 0 }
 }
 
-/// The outcomes of calls of a batch, in order. They belong to the other reactor until delivery, and then to the connection.
-final class CrossReactorReplies: @unchecked Sendable {
-    // `@unchecked Sendable`: handed from one reactor to the other as a whole.
-    enum Outcome {
-        case result(UnsafeRawBufferPointer)
-        case failed(any Error)
-        /// It did not run: its actor has been deactivated.
-        case deactivated
-        /// It runs in a task and responds separately.
-        case deferred
-        /// It has no waiting caller.
-        case withdrawn
+extension CrossReactorCallBatch {
+    /// A call of a batch that needs no response of its actor any more.
+    struct Withdrawn {
+        let batch: CrossReactorCallBatch
+        fileprivate let call: Call
+
+        var callID: UnsafeRawBufferPointer { batch.callID(call) }
+        var method: ActorMethod { batch.targets[call.target].method }
+
+        /// The error of a call that has reached its deadline.
+        var timeout: TrebuchetError { call.timeout }
     }
 
-    private static let (failed, deactivated, deferred, withdrawn) = (Int32(-1), Int32(-2), Int32(-3), Int32(-4))
-
-    private(set) var first = 0
-    private(set) var count = 0
-    /// The end of each result in `bytes`, or a negative code for another outcome.
-    private let ends = UnsafeMutablePointer<Int32>.allocate(capacity: CrossReactorCallBatch.maximumCalls)
-    private var bytes = ByteBuffer()
-    private var errors: [any Error] = []
-
-    deinit { ends.deallocate() }
-
-    var byteCount: Int { bytes.count }
-
-    func reset(from first: Int, keepingAtMost limit: Int) {
-        (self.first, count) = (first, 0)
-        bytes.reset(keepingAtMost: limit)
-        if !errors.isEmpty { errors = [] }
-    }
-
-    func append(_ result: UnsafeRawBufferPointer) {
-        bytes.append(result)
-        append(Int32(bytes.count))
-    }
-
-    func append(_ error: any Error) {
-        errors.append(error)
-        append(Self.failed)
-    }
-
-    func appendDeactivated() { append(Self.deactivated) }
-    func appendDeferred() { append(Self.deferred) }
-    func addWithdrawn() { append(Self.withdrawn) }
-
-    private func append(_ end: Int32) {
-        ends[count] = end
-        count += 1
-    }
-
-    /// Calls `body` with each outcome and the index of its call, in order.
-    func forEach(_ body: (Int, Outcome) -> Void) {
-        var (start, failures) = (0, 0)
-        for offset in 0..<count {
-            let outcome: Outcome
-            switch ends[offset] {
-            case Self.failed:
-                outcome = .failed(errors[failures])
-                failures += 1
-            case Self.deactivated: outcome = .deactivated
-            case Self.deferred: outcome = .deferred
-            case Self.withdrawn: outcome = .withdrawn
-            case let end:
-                outcome = .result(UnsafeRawBufferPointer(rebasing: bytes.bytes[start..<Int(end)]))
-                start = Int(end)
-            }
-            body(first + offset, outcome)
+    /// Withdraws the unanswered calls that `isIncluded` selects, and cancels their tasks.
+    func withdraw(where isIncluded: (Call) -> Bool) -> [Withdrawn] {
+        var calls: [Withdrawn] = []
+        for index in 0..<count where !isAnswered(index) && isIncluded(self[index]) {
+            withdraw(index)
+            calls.append(Withdrawn(batch: self, call: self[index]))
         }
+        // The tasks of a batch without such a call are left alone: it may have returned and serve other calls.
+        if !calls.isEmpty { cancelTasks() }
+        return calls
+    }
+}
+
+extension CrossReactorCallBatch.Call {
+    var timeout: TrebuchetError {
+        TrebuchetError(.timeout, "the call took longer than \(Duration.nanoseconds(Int64(limit)))")
+    }
+}
+
+/// Batches that serve further calls, for the connections of one reactor.
+struct SpareCrossReactorBatches {
+    /// The maximum number of batches that are kept.
+    private static let maximumCount = 32
+
+    private var batches: [CrossReactorCallBatch] = []
+
+    mutating func removeLast() -> CrossReactorCallBatch { batches.popLast() ?? CrossReactorCallBatch() }
+
+    /// Keeps a batch whose calls have returned, unless a task may still refer to them.
+    mutating func append(_ batch: CrossReactorCallBatch) {
+        guard batch.isReusable, batches.count < Self.maximumCount else { return }
+        batch.reset()
+        batches.append(batch)
     }
 }

@@ -47,12 +47,12 @@ final class CrossReactorCallQueue: Resumable, @unchecked Sendable {
     /// The part of `unread` that has arrived at the connection. Accessed on the connection's reactor, like the following properties.
     var unreadCount = 0
     /// The batch that accepts further calls.
-    var open: CrossReactorCallBatch?
+    private var open: CrossReactorCallBatch?
     /// The batches that have not returned, and `open`.
-    var inFlight: [CrossReactorCallBatch] = []
+    private var inFlight: [CrossReactorCallBatch] = []
     /// Fires at `watchedUntil`, when the deadline of one of the calls may have passed.
-    var timer: LoopTimer?
-    var watchedUntil = UInt64.max
+    private(set) var timer: LoopTimer?
+    private(set) var watchedUntil = UInt64.max
 
     init(on reactor: Reactor) { self.reactor = reactor }
 
@@ -132,5 +132,75 @@ final class CrossReactorCallQueue: Resumable, @unchecked Sendable {
             reactor.execute { self.scheduleResume() }
         }
         unreadCount = 0
+    }
+
+    // MARK: Batches, on the connection's reactor
+
+    /// Returns the batch that accepts a further call of a caller; nil if a new one is needed.
+    func openBatch(
+        for bytes: Int, _ hosting: ClientActorHostConnection?, _ caller: Caller?
+    ) -> CrossReactorCallBatch? {
+        guard let open, open.hosting === hosting, open.hasRoom(for: bytes), Caller.areIdentical(open.caller, caller)
+        else { return nil }
+        return open
+    }
+
+    func addBatch(_ batch: CrossReactorCallBatch) {
+        open = batch
+        inFlight.append(batch)
+    }
+
+    /// Notes that a batch accepts no further calls.
+    func closeBatch(_ batch: CrossReactorCallBatch) { if open === batch { open = nil } }
+
+    /// Removes a batch whose calls have returned.
+    func removeBatch(_ batch: CrossReactorCallBatch) { inFlight.removeAll { $0 === batch } }
+
+    /// Withdraws the call with this callID; nil when no call on its way has it.
+    func withdraw(_ callID: UnsafeRawBufferPointer) -> CrossReactorCallBatch.Withdrawn? {
+        for batch in inFlight {
+            var isFound = false
+            let calls = batch.withdraw { call in
+                guard !isFound, batch.callID(call).elementsEqual(callID) else { return false }
+                isFound = true
+                return true
+            }
+            if let call = calls.first { return call }
+        }
+        return nil
+    }
+
+    /// Withdraws all calls on their way.
+    func withdrawAll() -> [CrossReactorCallBatch.Withdrawn] {
+        timer?.cancel()
+        timer = nil
+        defer { markResponsesRead() }
+        return inFlight.flatMap { $0.withdraw { _ in true } }
+    }
+
+    /// Withdraws the calls whose deadline has passed.
+    ///
+    /// - Parameter now: By the clock of the connection's reactor.
+    /// - Returns: These calls, and the earliest deadline of the others; nil without others.
+    func withdrawExpired(at now: UInt64) -> (calls: [CrossReactorCallBatch.Withdrawn], nextDeadline: UInt64?) {
+        (timer, watchedUntil) = (nil, .max)
+        var next: UInt64?
+        let calls = inFlight.flatMap { batch in
+            batch.withdraw { call in
+                let deadline = batch.deadline(call)
+                if deadline > now { next = min(next ?? .max, deadline) }
+                return deadline <= now
+            }
+        }
+        return (calls, next)
+    }
+
+    /// Sets one timer for all calls on their way, in place of an earlier one.
+    ///
+    /// - Parameter expire: Called on the connection's reactor. The timer retains it until it fires or all calls are withdrawn.
+    func setTimer(until deadline: UInt64, by connectionReactor: Reactor, _ expire: @escaping () -> Void) {
+        timer?.cancel()
+        watchedUntil = deadline
+        timer = connectionReactor.schedule(at: deadline, expire)
     }
 }

@@ -10,7 +10,7 @@ package import TrebuchetActors
 ///
 /// ``phase`` says what the call waits for. The functions of this file are the only ones that change it.
 ///
-/// `@unchecked Sendable`: mutable properties are accessed on the reactor of its connection only, or that of its execution. `crossing`,
+/// `@unchecked Sendable`: mutable properties are accessed on the reactor of its connection only, or that of its execution. `crossReactorQueue`,
 /// `home`, `caller` and `permission` are set before the call goes to another reactor; the rest is constant.
 package final class InFlightCall: CancellableCall, @unchecked Sendable {
     /// The state of a call. A payload exists in its phase only.
@@ -78,7 +78,7 @@ package final class InFlightCall: CancellableCall, @unchecked Sendable {
     /// second end.
     var observedCall: ObservedCall?
     /// The queue in which it runs on another reactor. Set before it is sent.
-    var crossing: CrossReactorCallQueue?
+    var crossReactorQueue: CrossReactorCallQueue?
     /// The shard of its actor; nil for an actor without a reactor, and until the activation. Set before it is sent.
     var home: SystemShard?
     /// The caller when the call arrived, at a server that authenticates callers. Set before the call goes to another reactor.
@@ -188,6 +188,32 @@ package final class InFlightCall: CancellableCall, @unchecked Sendable {
 
     /// Indicates whether work for the call continues after its end.
     var isContinuing: Bool { if case .continuing = phase { true } else { false } }
+
+    /// The response of a stopping server to a call that still waits.
+    enum ShutdownResponse {
+        /// No response: the client repeats the call at the next owner of its actor, or at the next process.
+        case none
+        /// The call has not begun.
+        case unavailable
+        /// The call may have had an effect.
+        case unknownOutcome
+    }
+
+    var shutdownResponse: ShutdownResponse {
+        guard repeated == nil else { return .none }
+        switch phase {
+        case .awaitingExecution: return .none
+        case .forwarded(let request):
+            if request.isRepeatable { return .none }
+            return request.mayHaveBegun ? .unknownOutcome : .unavailable
+        case .running, .readingStore: return .unknownOutcome
+        case .intercepted:
+            guard intercepted?.hasOutcome == true else { return .unavailable }
+            // The response of a call that may be repeated is recorded.
+            return mayHaveRun ? .none : .unknownOutcome
+        case .registered, .awaitingActivation, .awaitingStreams, .continuing, .abandoned, .ended: return .unavailable
+        }
+    }
 
     // MARK: Transitions
 
@@ -303,29 +329,6 @@ package final class InFlightCall: CancellableCall, @unchecked Sendable {
         default: break
         }
         task.cancel()
-    }
-}
-
-/// The properties of an execution of an `@Idempotent` call. Its shard is that of the connection that sent the call first.
-final class IdempotentExecution: Sendable {
-    let shard: ServerShard
-    let name: ServerIdempotencyCache.Memory.Name
-    /// The record of the call in the store, if actors of the shard may be persisted.
-    let record: IdempotencyRecord?
-
-    init(_ name: ServerIdempotencyCache.Memory.Name, _ record: IdempotencyRecord?, at shard: ServerShard) {
-        (self.name, self.record, self.shard) = (name, record, shard)
-    }
-
-    /// The error of a call that has reached its deadline.
-    static var late: TrebuchetError { TrebuchetError(.timeout, "the call did not end before its deadline") }
-
-    /// Records the outcome of a call that was cancelled while it waited for an activation: no other event would end it.
-    fileprivate func didStopWaiting(_ call: InFlightCall) {
-        // The call of the connection has the same deadline, and is checked first.
-        let isLate = shard.reactor.now >= call.deadline
-        let cancelled = TrebuchetError(.cancelled, "the call was cancelled before its actor was activated")
-        shard.recordResponse(call, .failure(isLate ? Self.late : cancelled))
     }
 }
 

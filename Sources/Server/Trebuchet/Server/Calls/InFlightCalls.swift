@@ -1,4 +1,5 @@
 internal import Bytes
+internal import TrebuchetActors
 
 /// The in-flight calls of one connection and their accounting. The connection performs what the functions return.
 ///
@@ -43,6 +44,41 @@ struct InFlightCalls {
     }
 
     // MARK: The load
+
+    /// Returns the reason to refuse a further call of this size, and the name of the setting; nil when its bytes have been reserved.
+    ///
+    /// - Parameter account: The memory account of the calls.
+    func refusal(
+        ofBytes bytes: Int, _ limits: ConnectionLimits, _ account: MemoryAccount
+    ) -> (error: TrebuchetError, setting: String)? {
+        if load.count >= limits.calls {
+            let error = TrebuchetError(
+                .rateLimited,
+                "\(limits.calls) calls of this connection are in flight, which is the limit "
+                    + "(ServerLimits.calls.perConnection)")
+            return (error, "calls.perConnection")
+        }
+        if load.answered >= limits.calls {
+            let error = TrebuchetError(
+                .rateLimited,
+                "\(load.answered) calls of this connection that timed out or were cancelled still run or have unsent responses "
+                    + "(ServerLimits.calls.perConnection)")
+            return (error, "calls.perConnection")
+        }
+        if load.bytes + bytes > limits.callBytes {
+            let error = TrebuchetError(
+                .rateLimited,
+                "in-flight calls of this connection have \(load.bytes) bytes; the limit is "
+                    + "\(limits.callBytes) (ServerLimits.calls.bytesPerConnection)")
+            return (error, "calls.bytesPerConnection")
+        }
+        do throws(MemoryLimitExceeded) {
+            try account.reserve(bytes)
+            return nil
+        } catch {
+            return (TrebuchetError(.rateLimited, error.reason), "memory.total")
+        }
+    }
 
     /// Counts a call. Returns true if the connection must pause reading.
     mutating func count(_ call: InFlightCall) -> Bool {

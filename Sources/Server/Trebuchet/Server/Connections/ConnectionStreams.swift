@@ -142,11 +142,3 @@ package struct ConnectionStreams {
         return found.isEmpty ? .none : .these(found)
     }
 }
-
-/// The requirements of streams for a connection.
-extension ServerConnection {
-    package var isLocal: Bool { false }
-    package var isAwaited: Bool { shard.isAwaited }
-
-    package func streamDidCatchUp() { shard.sendReadyResponses(of: self) }
-}

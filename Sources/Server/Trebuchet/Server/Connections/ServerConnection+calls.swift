@@ -38,8 +38,9 @@ extension ServerConnection {
         shard.location(of: ActorName(message.actorName))
     }
 
-    func notExposed(_ message: borrowing Message) -> TrebuchetError {
-        TrebuchetError(.actorNotFound, "no actor '\(message.actorName.prefix(bytes: ActorName.longest))' is exposed")
+    /// Returns whether the actor lives on one server of several.
+    func isClustered(_ name: ActorName) -> Bool {
+        shard.context.router != nil && shard.directory.clusteredType(of: name) != nil
     }
 
     @inline(__always)
@@ -59,11 +60,17 @@ extension ServerConnection {
         else {
             return route(message, to: .ready(record), method)
         }
-        switch CallRouter.inPlacePath(of: inPlaceTraits(method, record)) {
+        switch CallRouter.inPlacePath(of: CallTraits(method, of: record, at: shard)) {
         case .inPlace?: callInPlace(record, method, message)
         case .observed?: callObserved(record, method, message)
         default: route(message, to: .ready(record), method)
         }
+    }
+
+    @inline(__always)
+    func hasCounts(_ method: ActorMethod, _ message: borrowing Message) -> Bool {
+        message.envelope.pointee.arguments.count == method.arguments
+            && message.envelope.pointee.genericSubstitutions.count == method.generics
     }
 
     /// Routes a call whose method is not looked up yet.
@@ -94,12 +101,17 @@ extension ServerConnection {
                 guard mayPass(target, of: record, message) else { return }
             }
         }
-        let traits = traits(of: method, at: location, message)
+        var traits = CallTraits(method, at: location, message, at: shard)
+        traits.isIntercepted = continuedCall?.intercepted != nil
+        traits.isOpen = isOpen
+        traits.isOfOtherServer = upstream != nil
+        traits.isCounted = isCounted
+        traits.hostsActors = clientActorHost != nil
         let path = CallRouter.path(of: traits) { mayBeDuplicate(message, in: traits.place) }
         switch path {
         case .forwarded:
             if case .elsewhere(let type) = location { return forward(type, message) }
-        case .rejected(let rejection): return reject(message, rejection, method, location.type)
+        case .rejected(let rejection): return fail(message, rejection.error(of: method, location.type, message))
         case .inPlace, .observed, .persisted, .queued, .crossReactor, .task, .idempotent: break
         }
         guard let method else { return }
@@ -131,57 +143,6 @@ extension ServerConnection {
         }
     }
 
-    /// Returns the traits that decide whether a call runs in place.
-    @inline(__always)
-    private func inPlaceTraits(_ method: ActorMethod, _ record: ActorRecord) -> CallTraits {
-        var traits = CallTraits()
-        traits.isSynchronous = method.runsInPlace
-        traits.place = place(of: record)
-        traits.isPersisted = record.persisted != nil
-        traits.hasStartingCalls = record.actorInstance.isStarting
-        traits.isObserved = Unmanaged.passUnretained(shard.events)._withUnsafeGuaranteedRef {
-            $0.isEnabled(for: .callsVersionsOrSpans)
-        }
-        return traits
-    }
-
-    /// - Parameter method: nil if the actor or the method is unknown.
-    private func traits(
-        of method: ActorMethod?, at location: ActorLocation, _ message: borrowing Message
-    ) -> CallTraits {
-        var traits = CallTraits()
-        if let method, let record = location.record {
-            traits = inPlaceTraits(method, record)
-            traits.needsSeparateTask = record.actorInstance.separateTaskCalls.load(ordering: .relaxed) > 0
-        }
-        switch location {
-        case .ready(let record): traits.place = place(of: record)
-        case .inactive: traits.place = .inactive
-        case .elsewhere: traits.place = .otherServer
-        case .unknown: traits.place = .unknown
-        }
-        traits.hasMethod = method != nil
-        if let method {
-            traits.isIdempotent = method.isIdempotent
-            traits.hasArgumentCount = message.envelope.pointee.arguments.count == method.arguments
-            traits.hasGenericCount = message.envelope.pointee.genericSubstitutions.count == method.generics
-        }
-        traits.hasSession = !message.envelope.pointee.session.isAbsent
-        traits.hasMetadata = message.hasMetadata
-        traits.isIntercepted = isContinuingIntercepted
-        traits.isOpen = isOpen
-        traits.isOfOtherServer = upstream != nil
-        traits.isCounted = isCounted
-        traits.hostsActors = clientActorHost != nil
-        return traits
-    }
-
-    @inline(__always)
-    private func place(of record: ActorRecord) -> CallTraits.Place {
-        guard let home = record.home else { return .noReactor }
-        return home === shard.states ? .thisReactor : .otherReactor
-    }
-
     /// Returns true if another call of the connection may have the callID of the message. Calls are compared exactly where they are
     /// registered, queued calls included.
     private func mayBeDuplicate(_ message: borrowing Message, in place: CallTraits.Place) -> Bool {
@@ -202,28 +163,34 @@ extension ServerConnection {
         return false
     }
 
-    @inline(__always)
-    func hasCounts(_ method: ActorMethod, _ message: borrowing Message) -> Bool {
-        message.envelope.pointee.arguments.count == method.arguments
-            && message.envelope.pointee.genericSubstitutions.count == method.generics
+    /// Returns whether interceptors refuse a request or run around it in a task; false if the request continues now.
+    ///
+    /// - Parameter method: nil for a stream.
+    func isIntercepted(
+        _ message: borrowing Message, _ target: String, _ method: ActorMethod?, of type: ActorType
+    ) -> Bool {
+        // A message that is handled again has been intercepted, except at another server.
+        guard let interceptors = shard.interceptors, !isServer,
+            !isCounted || isReturnedResumption || continuedCall?.wasForwarded == true
+        else { return false }
+        return interceptors.intercept(message, target, method, of: type, over: self)
     }
 
     // MARK: In place
 
     /// Runs `body` with `Caller.current` set to this connection's caller, and resolves references to actors of its client.
-    ///
-    /// - Parameter hosting: The connection's property, read on its reactor.
     @inline(__always)
-    func asCaller<Result>(_ hosting: ClientActorHostConnection?, _ body: () throws -> Result) rethrows -> Result {
+    private func asCaller<Result>(_ body: () throws -> Result) rethrows -> Result {
+        let hosting = clientActorHost
         if callerConnection == nil, hosting == nil { return try body() }
-        return try withCaller(hosting, body)
+        return try asCaller(hosting, body)
     }
 
     @inline(never)
-    private func withCaller<Result>(_ hosting: ClientActorHostConnection?, _ body: () throws -> Result) rethrows
+    private func asCaller<Result>(_ hosting: ClientActorHostConnection?, _ body: () throws -> Result) rethrows
         -> Result
     {
-        try Self.withCaller(caller, hosting, body)
+        try Self.withCaller(authorization.caller, hosting, body)
     }
 
     /// Runs `body` as the caller of a call that has waited or comes from another reactor.
@@ -244,7 +211,7 @@ extension ServerConnection {
         let callID = message.callID
         record.actorInstance.didRunInPlace()
         do {
-            try asCaller(clientActorHost) { try shard.callInPlace(record, method, message) }
+            try asCaller { try shard.callInPlace(record, method, message) }
         } catch {
             shard.didCall(method.row)
             return fail(callID, shard.hidesErrors(of: method, record.type) ? RedactedError.hiding(error) : error)
@@ -257,7 +224,7 @@ extension ServerConnection {
     /// Calls in place while event handlers are registered.
     @inline(never)
     private func callObserved(_ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message) {
-        let startsTrace = beginsTrace(message)
+        let startsTrace = shard.observer.startsTrace(message)
         // If only trace handlers are registered, most calls create no object.
         guard
             startsTrace || shard.events.isEnabled(for: .callsOrVersions)
@@ -265,15 +232,12 @@ extension ServerConnection {
         else { return callInPlace(record, method, message) }
         record.actorInstance.didRunInPlace()
         let callID = message.callID
-        let observed = makeObservedCall(
-            method.name, isRedacted: method.isRedacted, record.type, message, startsTrace: startsTrace)
+        let observed = shard.observer.beginCall(method, of: record.type, message, startsTrace: startsTrace, by: peer)
         do {
-            try observed.during {
-                try asCaller(clientActorHost) { try shard.callInPlace(record, method, message) }
-            }
+            try observed.during { try asCaller { try shard.callInPlace(record, method, message) } }
         } catch {
             shard.didCall(method.row)
-            observed?.reportEnd(to: shard.events, code(of: error))
+            observed?.reportEnd(to: shard.events, .init(of: error))
             return fail(
                 callID, shard.hidesErrors(of: method, record.type) ? RedactedError.hiding(error) : error, observed)
         }
@@ -301,15 +265,13 @@ extension ServerConnection {
         }
         calls.count(bytes: weight)
         shard.counts.count(.callsBegun)
-        let observed = observedCallIfNeeded(method, record.type, message)
+        let observed = shard.observer.beginCall(method, of: record.type, message, by: peer)
         let began = shard.beginsNow()
         let limit = timeLimit(of: message)
         let deadline = removeContinuedCall()?.deadline ?? shard.reactor.now &+ limit.nanoseconds
         let outcome: Result<UnsafeRawBufferPointer, any Error>
         do {
-            try observed.during {
-                try asCaller(clientActorHost) { try shard.callInPlace(record, method, message) }
-            }
+            try observed.during { try asCaller { try shard.callInPlace(record, method, message) } }
             outcome = .success(shard.reply.pointee.bytes)
             weight += countResult(shard.reply.pointee.count)
         } catch {
@@ -341,143 +303,22 @@ extension ServerConnection {
         _ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message, isInTransit: Bool
     ) {
         guard let call = registerCall(message, isInTransit: isInTransit, isPermitted: true) else { return }
-        recordCallStart(method, of: record?.type, message, in: call)
+        shard.observer.beginCall(call, method, of: record?.type, message, by: peer)
         let connection = self
-        start(method, of: record, message, call) { connection.finish(call, $0, from: call.home) }
+        CallStart(method: method, call: call, connection: self) { connection.finish(call, $0, from: call.home) }
+            .start(at: record, message)
     }
 
-    /// Activates the actor if necessary, and calls the method.
-    ///
-    /// - Parameter completion: Called on the thread where the call ends.
-    func start(
-        _ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message, _ call: InFlightCall,
-        _ completion: @escaping CallCompletion
-    ) {
-        if let record { return run(method, of: record, message, call, completion) }
-        let owned = OwnedMessage(message)
-        wait(for: message.actorName, method, owned, call, completion)
-    }
-
-    func wait(
-        for name: String, _ method: ActorMethod, _ owned: OwnedMessage, _ call: InFlightCall,
-        _ completion: @escaping CallCompletion
-    ) {
-        // A strong reference: a call whose response is recorded outlives the link of its connection.
-        let waiter = shard.awaitActor(ActorName(name), for: scopes, byteCount: owned.byteCount) { outcome in
-            guard call.endActivationWait() else { return }
-            switch outcome {
-            case .failure(let error):
-                if ActorMoved.isIt(error), self.calls[call.callID] === call {
-                    self.withdraw(call)
-                    return self.continuing(call) { owned.withMessage { self.handleReturned($0) } }
-                }
-                self.refuseToStart(call, owned, error, completion)
-            case .success(let record):
-                guard let method = method.resolved(in: record.type) else {
-                    let error = TrebuchetError(.methodNotFound, "the actor has been replaced")
-                    return self.refuseToStart(call, owned, error, completion)
-                }
-                if let refusal = self.refusalAfterWait(of: method.name, record.name, call) {
-                    return self.refuseToStart(call, owned, refusal, completion)
-                }
-                if record.isClustered { call.activatedActor = ActorName(record.name) }
-                owned.withMessage { self.run(method, of: record, $0, call, completion) }
-            }
-        }
-        call.awaitActivation(waiter)
-    }
-
-    /// Ends a call that has waited and does not start. The record of an execution is withdrawn, so that a repeat may start.
-    private func refuseToStart(
-        _ call: InFlightCall, _ owned: OwnedMessage, _ error: any Error, _ completion: CallCompletion
-    ) {
-        let refusal = owned.withMessage { self.refusal(error, of: $0) }
-        // A call whose actor has moved waits for its next owner.
-        guard call.execution != nil, !ActorMoved.isIt(refusal) else { return completion(.failure(refusal)) }
-        shard.withdrawExecution(call, refusal)
-    }
-
-    private func run(
-        _ method: ActorMethod, of record: ActorRecord, _ message: borrowing Message, _ call: InFlightCall,
-        _ completion: @escaping CallCompletion
-    ) {
-        if let recorded = call.execution?.record, record.persisted?.earlier.contains(recorded) == true {
-            return completion(.failure(PriorExecution()))
-        }
-        call.home = record.home
-        guard let home = record.home, home !== shard.states else {
-            call.beginWork()
-            return Self.withCaller(call.caller, clientActorHost) {
-                if !shard.run(method, of: record, message, call, completion) {
-                    _ = call.endWork()
-                    wait(for: record.name, method, OwnedMessage(message), call, completion)
-                }
-            }
-        }
-        guard let there = shard.sibling(on: home) else {
-            return completion(.failure(TrebuchetError(.unavailable, "the server has shut down")))
-        }
-        // Only the bytes cross; the other reactor scans them again, which costs less than a transfer of the scan result.
-        let bytes = Array(message.bytes)
-        let connection = self
-        let hosting = clientActorHost
-        let crossing = crossing(to: there.reactor)
-        if call.isInTransit { call.crossing = crossing }
-        call.beginWork()
-        crossing.enqueue(bytes: bytes.count) {
-            // The call may have been queued for long. A method that suspends checks for cancellation itself.
-            if method.runsInPlace, call.isCancelled { return completion(.failure(CancellationError())) }
-            let isThere = Self.withCaller(call.caller, hosting) {
-                there.withMessage(bytes) { there.run(method, of: record, $0, call, completion) }
-            }
-            guard isThere != true else { return }
-            // The actor has been deactivated meanwhile. This reactor receives that notice before the closure below.
-            connection.shard.reactor.execute {
-                connection.didWork(call)
-                guard !call.isAnswered else { return }
-                guard let owned = connection.shard.withMessage(bytes, { OwnedMessage($0) }) else {
-                    return completion(.failure(TrebuchetError(.internal, "too many messages at once")))
-                }
-                connection.wait(for: record.name, method, owned, call, completion)
-            }
-        }
-    }
-
-    func crossing(to reactor: Reactor) -> CrossReactorCallQueue {
-        if let crossing = crossReactorQueues.first(where: { $0.reactor === reactor }) { return crossing }
-        let crossing = CrossReactorCallQueue(on: reactor)
-        crossReactorQueues.append(crossing)
-        return crossing
-    }
-
-    // MARK: Refusals
-
-    private func reject(
-        _ message: borrowing Message, _ rejection: CallRejection, _ method: ActorMethod?, _ type: ActorType?
-    ) {
-        switch rejection {
-        case .actorNotFound: fail(message, notExposed(message))
-        case .methodNotFound: if let type { failUnknownMethod(of: type, message) }
-        case .argumentCount, .genericCount: if let method { fail(message, wrongCounts(method, message)) }
-        }
-    }
-
-    private func failUnknownMethod(of type: ActorType, _ message: borrowing Message) {
-        var text =
-            "actor '\(message.actorName.prefix(bytes: ActorName.longest))' has no method "
-            + "'\(message.target.prefix(bytes: 128))'"
-        if !type.names.isEmpty { text += "; it has " + type.names.joined(separator: ", ") }
-        fail(message, TrebuchetError(.methodNotFound, text))
-    }
-
-    func wrongCounts(_ method: ActorMethod, _ message: borrowing Message) -> TrebuchetError {
-        let envelope = message.envelope
-        let text =
-            envelope.pointee.arguments.count != method.arguments
-            ? "\(method.name) takes \(method.arguments.counted("argument")), got \(envelope.pointee.arguments.count)"
-            : "\(method.name) takes \(method.generics.counted("generic substitution")), got "
-                + "\(envelope.pointee.genericSubstitutions.count)"
-        return TrebuchetError(.invalidArguments, text)
+    /// Sends a call to another reactor in a batch. Returns false after shutdown; nothing has been done then.
+    private func cross(_ method: ActorMethod, of record: ActorRecord, _ message: borrowing Message) -> Bool {
+        guard let home = record.home, let there = shard.sibling(on: home) else { return false }
+        // A call that waited in a queue keeps its deadline.
+        let now = shard.reactor.now
+        let limit =
+            removeContinuedCall().map { $0.deadline > now ? $0.deadline - now : 0 }
+            ?? timeLimit(of: message).nanoseconds
+        requireCrossReactorCalls().send(method, of: record, to: there, message, within: limit)
+        return true
     }
 }
 
@@ -489,24 +330,14 @@ extension ServerConnection: CallResponder {
         calls.release(bytes: call.weight)
         shard.counts.count(.callsEnded)
         shard.counts.count(row: call.row, duration: MonotonicClock.now &- call.began)
-        if let observed = call.observedCall {
-            let code = if case .success(let result) = outcome { code(callID, result) } else { code(of: outcome) }
-            observed.reportEnd(to: shard.events, code)
-        }
-        guard isOpen else { return }
         switch outcome {
-        case .success(let result): succeed(callID, result.isEmpty ? nil : result, call.observedCall)
-        case .failure(let error): fail(callID, error, call.observedCall)
+        case .success(let result):
+            call.observedCall?.reportEnd(to: shard.events, code(callID, result))
+            if isOpen { succeed(callID, result.isEmpty ? nil : result, call.observedCall) }
+        case .failure(let error):
+            call.observedCall?.reportEnd(to: shard.events, .init(of: error))
+            fail(callID, error, call.observedCall)
         }
-    }
-}
-
-extension ActorMethod {
-    /// Returns the same method of the activated actor, whose type may differ by then.
-    func resolved(in type: ActorType) -> ActorMethod? {
-        guard case .method(let found) = type.target(name) else { return nil }
-        let method = found.takeUnretainedValue()
-        return method.arguments == arguments && method.generics == generics ? method : nil
     }
 }
 
@@ -515,7 +346,7 @@ extension ServerConnection: CallQueueOwner {
     /// Queues a call behind earlier calls that may suspend. Until it runs, it occupies only an element of the call queue.
     ///
     /// - Returns: false when the actor has been deactivated; nothing has been done then.
-    func enqueue(_ method: ActorMethod, _ record: ActorRecord, _ message: borrowing Message) -> Bool {
+    private func enqueue(_ method: ActorMethod, _ record: ActorRecord, _ message: borrowing Message) -> Bool {
         guard record.actorInstance.enter() else { return false }
         let callID = Array(message.callID)
         let bytes = message.bytes.count + CallLoad.overhead
@@ -527,7 +358,7 @@ extension ServerConnection: CallQueueOwner {
         calls.count(bytes: bytes)
         shard.counts.count(.callsBegun)
         let limit = timeLimit(of: message)
-        let caller = caller
+        let caller = authorization.caller
         Self.withCaller(caller, nil) {
             do {
                 let operation = try shard.states.operation(record, method, message)
@@ -569,11 +400,8 @@ extension ServerConnection: CallQueueOwner {
         shard.didCall(call.method.row)
         guard isOpen else { return }
         do {
-            let result = try outcome.get()
-            shard.reply.pointee.reset(keepingAtMost: ServerShard.retainedReplyCapacity)
-            try result.write(with: shard.coder, into: &shard.reply.pointee)
-            let bytes = shard.reply.pointee.bytes
-            call.callID.withUnsafeBytes { succeed($0, result.isVoid ? nil : bytes) }
+            let result = try shard.encodeResult(outcome)
+            call.callID.withUnsafeBytes { succeed($0, result) }
         } catch {
             fail(
                 call.callID, shard.hidesErrors(of: call.method, call.record.type) ? RedactedError.hiding(error) : error)
@@ -603,5 +431,315 @@ extension ServerConnection: CallQueueOwner {
                 self.finish(call, hidesErrors ? outcome.mapError { RedactedError.hiding($0) } : outcome, from: home)
             }
         )
+    }
+}
+
+/// Running calls: from their registration to their response, their deadline or the end of the connection.
+extension ServerConnection {
+    /// Registers a call that is not answered at once; returns nil when it was refused.
+    ///
+    /// - Parameters:
+    ///   - isInTransit: True if the call runs in place on another reactor.
+    ///   - isPermitted: True if the rules, where there are any, have just permitted it.
+    func registerCall(
+        _ message: borrowing Message, isInTransit: Bool = false, isPermitted: Bool
+    ) -> InFlightCall? {
+        registerCall(message, Array(message.callID), isInTransit: isInTransit, isPermitted: isPermitted)
+    }
+
+    /// - Parameter callID: The identifier for cancellation.
+    package func registerCall(
+        _ message: borrowing Message, _ callID: [UInt8], isInTransit: Bool = false, isPermitted: Bool
+    ) -> InFlightCall? {
+        // Taken before user code may run here.
+        let earlier = removeContinuedCall()
+        let permission = (isPermitted ? authorization.consumePermission() : nil) ?? earlier?.permission
+        recordQueuedCalls()
+        guard calls[callID] == nil else {
+            let text = "callID '\(String(decoding: callID, as: UTF8.self))' is in use by an in-flight call"
+            shard.observer.didReject(message, TrebuchetError(.init(.malformedEnvelope), text), by: peer)
+            sendError(.malformedEnvelope, text)
+            return nil
+        }
+        let bytes = message.bytes.count + (isInTransit ? 0 : CallLoad.overhead)
+        // A call that continues was admitted before.
+        if !isInTransit, isCounted || earlier != nil {
+            _ = account.adjustUsage(by: bytes)
+        } else if !isInTransit, let refusal = refusal(ofBytes: bytes) {
+            fail(message, refusal)
+            return nil
+        }
+        let limit = timeLimit(of: message)
+        let call = InFlightCall(
+            callID: callID, after: limit, on: shard.reactor, byteCount: bytes, isInTransit: isInTransit,
+            continuing: earlier)
+        call.permission = permission
+        call.caller = authorization.caller
+        call.inherit(earlier, message)
+        time(call, within: limit)
+        calls.list(call)
+        if calls.count(call) { link.pauseReading() }
+        shard.counts.count(.callsBegun)
+        return call
+    }
+
+    /// Registers a stream that waits for its actor again; nil if the limit is reached, or the key is in use.
+    func registerCall(waitingAgain key: [UInt8]) -> InFlightCall? {
+        guard running[key] == nil, load.count < limits.calls else { return nil }
+        let call = InFlightCall(callID: key, after: shard.limits.calls.timeout, on: shard.reactor, byteCount: 0)
+        calls.list(call)
+        _ = calls.count(call)
+        shard.counts.count(.callsBegun)
+        return call
+    }
+
+    /// Registers interceptors that have received the refusal of a withdrawn call, with its deadline.
+    func registerCall(_ intercepted: InterceptedCall, of refused: InFlightCall) {
+        let limit = Duration.nanoseconds(Int64(clamping: refused.machineDeadline &- refused.began))
+        let call = InFlightCall(
+            callID: refused.callID, after: limit, on: shard.reactor, byteCount: refused.byteCount, continuing: refused)
+        call.caller = refused.caller
+        call.inherit(intercepted, of: refused)
+        _ = call.beginInterception()
+        _ = account.adjustUsage(by: call.byteCount)
+        time(call, within: limit)
+        calls.list(call)
+        if calls.count(call) { link.pauseReading() }
+        shard.counts.count(.callsBegun)
+    }
+
+    /// Ends a call at its deadline.
+    func time(_ call: InFlightCall, within limit: Duration) {
+        // The timer retains both until it is cancelled at the end of the call: a weak reference would make every later reference
+        // count operation on them slower.
+        call.timer = shard.reactor.schedule(at: call.deadline) {
+            call.cancel()
+            self.finish(call, .failure(TrebuchetError(.timeout, "the call took longer than \(limit)")))
+        }
+    }
+
+    /// Returns the maximum duration of a call.
+    func timeLimit(of message: borrowing Message) -> Duration {
+        let limits = shard.limits
+        guard let requested = message.envelope.pointee.timeoutMilliseconds else {
+            return min(limits.calls.timeout, limits.calls.maximumTimeout)
+        }
+        return min(.milliseconds(requested), limits.calls.maximumTimeout)
+    }
+
+    /// Indicates whether no running call remains to be answered.
+    var hasNoCalls: Bool { callsUnderWay == 0 && deferredResponses == nil }
+    var callsUnderWay: Int { load.count + load.inTransit }
+    var load: CallLoad { calls.load }
+    /// The listed calls by callID.
+    var running: [[UInt8]: InFlightCall] { calls.listed }
+
+    /// Returns the reason to refuse a further call; nil when its bytes have been reserved.
+    func refusal(ofBytes bytes: Int) -> TrebuchetError? {
+        let account = account
+        guard let refusal = calls.refusal(ofBytes: bytes, limits, account) else { return nil }
+        countRejection(limit: refusal.setting)
+        return refusal.error
+    }
+
+    /// The memory account of its calls.
+    var account: MemoryAccount {
+        if let memory = calls.memory { return memory }
+        let created = link.memory ?? MemoryAccount(limit: .max, server: shard.context.memory)
+        calls.memory = created
+        return created
+    }
+
+    /// Ends a call whose connection is closed, and which is not listed any more.
+    func abandon(_ call: InFlightCall) {
+        if let last = call.end(isAnswered: false) { release(call, after: last) }
+    }
+
+    /// Ends the accounting of a call without a waiting caller: releases what `registerCall` reserved. Work that still runs for the call, or
+    /// is on its way to another server, keeps its memory and counts until it ends. Otherwise a client could start any number of
+    /// methods without waiting.
+    ///
+    /// - Parameter last: The phase in which the call has ended.
+    private func release(_ call: InFlightCall, after last: InFlightCall.Phase) {
+        switch last {
+        case .forwarded(let request):
+            if request.whenSent({ [shard] in shard.reactor.execute { self.didWork(call) } }) { call.continueWork() }
+        case .awaitingStreams(let barrier): release(barrier)
+        default: break
+        }
+        shard.counts.count(.callsEnded)
+        if calls.release(call) { link.resumeReading() }
+    }
+
+    /// Ends the wait of a response for streams.
+    func release(_ barrier: ResponseBarrier) {
+        barrier.drop()
+        calls.memory?.release(barrier.bytes)
+    }
+
+    /// Notes that the work for a call has ended.
+    func didWork(_ call: InFlightCall) {
+        if call.endWork(), calls.releaseWork(of: call) { link.resumeReading() }
+    }
+
+    /// Reverts `registerCall`.
+    package func withdraw(_ call: InFlightCall) {
+        guard let last = call.end(), calls.remove(call) else { return }
+        // Event handlers are notified again when the call starts elsewhere.
+        call.observedCall?.reportEnd(to: shard.events, .unavailable)
+        release(call, after: last)
+    }
+
+    // MARK: Calls that are handled again
+
+    /// Withdraws a call and handles its message again: the call was sent to another server or waited for it.
+    package func continueAgain(_ call: InFlightCall, _ message: OwnedMessage) {
+        continueAgain(call) { message.withMessage { handleReturned($0) } }
+    }
+
+    /// Withdraws a call, and handles its message again in `body`, with its deadline and the decision of the access rules. Otherwise a
+    /// call that returns repeatedly would never end.
+    ///
+    /// A call whose principal has left the connection meanwhile fails instead.
+    package func continueAgain(_ call: InFlightCall, _ body: () -> Void) {
+        withdraw(call)
+        // The interceptors that receive a refusal of the withdrawn call decide its response.
+        defer { call.intercepted?.holdIfRefused(call) }
+        if let refusal = authorization.refusalOfReplacedPrincipal(call) {
+            let error = call.mayHaveRun ? refusal.ofSentCall : refusal
+            if call.intercepted?.refuse(error) == true { return }
+            return fail(call.callID, error)
+        }
+        let before = shard.continued
+        shard.continued = (call, self)
+        defer { shard.continued = before }
+        body()
+    }
+
+    /// The withdrawn call of the message in hand, if the message is handled again.
+    var continuedCall: InFlightCall? {
+        guard let continued = shard.continued, continued.connection === self else { return nil }
+        return continued.call
+    }
+
+    /// Returns the call that the current message belonged to before, once.
+    func removeContinuedCall() -> InFlightCall? {
+        guard let call = continuedCall else { return nil }
+        shard.continued = nil
+        return call
+    }
+
+    /// Handles a message that was on its way to another server and belongs to this one. It has been counted.
+    package func handleReturned(_ message: borrowing Message) {
+        withoutCounting { handleAgain(message) }
+    }
+
+    /// Handles a resumption that was on its way to another server, so interceptors have not run.
+    package func handleReturnedResumption(_ message: borrowing Message) {
+        isReturnedResumption = true
+        defer { isReturnedResumption = false }
+        handleReturned(message)
+    }
+
+    /// Handles a call again that may have started.
+    func repeatCall(_ message: borrowing Message) {
+        guard message.kind == .invocation else { return handleReturned(message) }
+        message.withRepeat { handleReturned($0) }
+    }
+
+    /// Handles a message that has waited.
+    package func handleAgain(_ message: borrowing Message) {
+        switch message.kind {
+        case .invocation: invoke(message)
+        case .repeat: idempotentCalls.receiveRepeat(message)
+        case .cancel: cancel(message)
+        default: resume(message)
+        }
+    }
+
+    /// Handles messages in `body` that the client did not send, or that were counted before.
+    func withoutCounting(_ body: () -> Void) {
+        let before = isCounted
+        isCounted = true
+        defer { isCounted = before }
+        body()
+    }
+
+    // MARK: Responses
+
+    /// Answers a call, on whatever thread it ended.
+    ///
+    /// - Parameter home: The shard on whose reactor it ran, in place or in a task; nil if it ran on no reactor.
+    func finish(_ call: InFlightCall, _ outcome: CallOutcome, from home: SystemShard?) {
+        // The changes of an actor without a reactor are on their way here, even if it ran on this thread.
+        if home != nil, shard.reactor.isCurrent {
+            didWork(call)
+            return call.activatedActor == nil ? finish(call, outcome) : finish(call, outcome, behindStreamsOf: home)
+        }
+        guard let queue = call.crossReactorQueue, case .success(let result) = outcome else {
+            return shard.deliver(from: home) {
+                self.didWork(call)
+                self.finish(call, outcome, behindStreamsOf: home)
+            }
+        }
+        queue.addUnreadBytes(result.byteCount)
+        shard.deliver(from: home) {
+            self.didWork(call)
+            self.finish(call, outcome, behindStreamsOf: home)
+            self.crossReactorCalls?.didReceive(result.byteCount, from: queue)
+        }
+    }
+
+    package func finish(_ call: InFlightCall, _ outcome: CallOutcome) {
+        var outcome = outcome
+        if let intercepted = call.intercepted, !call.isAnswered {
+            guard let final = intercepted.receive(outcome) else { return }
+            outcome = final
+        }
+        guard let last = call.end() else { return }
+        if calls.remove(call) { release(call, after: last) }
+        guard isOpen else { return shard.observer.didEnd(call, outcome.errorCode) }
+        do {
+            let result = try shard.encodeResult(outcome)
+            call.callID.withUnsafeBytes {
+                shard.observer.didEnd(call, code($0, result))
+                succeed($0, result, call.observedCall)
+            }
+        } catch {
+            shard.observer.didEnd(call, .init(of: error))
+            guard let stream = call.stream else {
+                return call.callID.withUnsafeBytes { fail($0, error, call.observedCall) }
+            }
+            refuse(stream, call.callID, error)
+        }
+    }
+
+    /// Handles the cancellation of a call by its client.
+    func cancel(_ message: borrowing Message) {
+        recordQueuedCalls()
+        guard let call = calls[Array(message.callID)] else {
+            if crossReactorCalls?.end(message.callID, .cancelledByCaller) == true { return }
+            _ = forwarder?.postpones(message)
+            return
+        }
+        call.cancel()
+        finish(call, .failure(TrebuchetError.cancelledByCaller))
+    }
+
+}
+
+extension CallOutcome {
+    /// The number of encoded bytes of the call's result.
+    var bytesOfResult: Int { (try? get())?.byteCount ?? 0 }
+
+    /// The code that event handlers receive; nil for a result.
+    fileprivate var errorCode: TrebuchetError.Code? {
+        if case .failure(let error) = self { TrebuchetError.Code(of: error) } else { nil }
+    }
+}
+
+extension TrebuchetError {
+    fileprivate static var cancelledByCaller: TrebuchetError {
+        TrebuchetError(.cancelled, "the call was cancelled by its caller")
     }
 }

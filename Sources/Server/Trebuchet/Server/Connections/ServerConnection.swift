@@ -28,21 +28,19 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     var streamUsage = StreamQuotaUsage()
     /// Its in-flight calls.
     var calls = InFlightCalls()
-    /// Cross-reactor calls; one object for each reactor, from the first call on.
-    var crossReactorQueues: [CrossReactorCallQueue] = []
+    /// Its calls to actors of other reactors, from the first one on.
+    private(set) var crossReactorCalls: CrossReactorCalls?
     /// Its streams, and those that are starting.
     var streams = ConnectionStreams()
     /// The connection as actors see it, at a server that authenticates callers.
     package let callerConnection: CallerConnection?
-    /// The caller of the last call that needed one.
-    private var lastCaller: Caller?
+    package let authorization: ConnectionAuthorization
     /// The start of the connection by the monotonic clock.
     let opened = MonotonicClock.now
     /// The address of the other end, read from the system once.
     private(set) lazy var address = callerConnection?.remoteAddress ?? link.remoteAddress
     /// Indicates whether all its calls need checks before they run.
     private(set) var isGuarded: Bool
-    var isRevoked = false { didSet { updateGuard() } }
     /// Indicates whether the server itself is at the other end, on behalf of its actors or those of another server.
     let isServer: Bool
     /// True while the message in hand was not sent by the client, or was counted before. Read and written in one step, so access
@@ -50,10 +48,6 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     @exclusivity(unchecked) package internal(set) var isCounted = false
     /// True while a resumption is handled that was passed to another server and returns.
     var isReturnedResumption = false
-    /// The rate limits, at a server with rates, from the first call on.
-    var buckets: ConnectionBuckets?
-    /// The authorization cache, where the server has one, from the first call on.
-    var grants: AuthorizationCache?
     /// Its reservation in the number of its principal's connections.
     private let reservation: QuotaReservation?
     /// The row of the principal that it began with. Keeps the budget of its memory account alive.
@@ -93,6 +87,7 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         self.largestMessage = UInt32(clamping: min(largestMessage, shard.limits.messages.outboundBytes))
         callerConnection = caller?.connection
         isServer = caller?.isServer == true
+        authorization = ConnectionAuthorization(of: callerConnection, isServer: isServer, at: shard)
         self.link = link
         self.shard = shard
         isGuarded = shard.isGuarded
@@ -100,7 +95,7 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         principalRow = caller?.principal.map { shard.context.quotas.row(of: .principal($0.name)) }
         if let memory = principalRow?.memory { link.memory?.join(memory) }
         shard.addConnection(self)
-        didOpen()
+        if isObserved { shard.observer.didOpen(peer, callerConnection) }
         guard let callerConnection else { return }
         // Retained until the connection closes.
         callerConnection.endsStreams { self.endStreams(of: $0, $1) }
@@ -110,7 +105,7 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         } applied: {
             if !reactor.isCurrent { await reactor.perform {} }
         }
-        if isUnderRules {
+        if authorization.isUnderRules {
             // Executed later: a call of this connection may be the one that changes the principal.
             callerConnection.onPrincipalChange { self.shard.reactor.execute { self.endRefusedStreams() } }
         }
@@ -118,15 +113,16 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         if upstream == nil, !isServer { shard.onConnect?(callerConnection) }
     }
 
-    /// The caller of a call that arrives now, with the present principal of the connection; nil at a server that does not authenticate
-    /// callers. It stays the caller of the call, whatever the principal is when the call starts.
-    package var caller: Caller? {
-        guard let callerConnection else { return nil }
-        if let lastCaller, lastCaller.isCurrent { return lastCaller }
-        let caller = Caller(connection: callerConnection)
-        lastCaller = caller
-        return caller
+    package var connectionNumber: UInt64 { name.number }
+
+    /// The connection as event handlers see it.
+    var peer: ServerEvent.Peer {
+        ServerEvent.Peer(connection: name.number, address: address, principal: callerConnection?.principal?.id)
     }
+
+    /// Indicates whether events and metrics count the connection. A connection of another server is counted there, and the server's
+    /// connection to itself is not counted.
+    private var isObserved: Bool { upstream == nil && !isServer }
 
     /// Its calls of `@Idempotent` methods.
     var idempotentCalls: IdempotentCalls {
@@ -137,9 +133,12 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         return created
     }
 
-    /// Returns whether the actor lives on one server of several.
-    func isClustered(_ name: ActorName) -> Bool {
-        shard.context.router != nil && shard.directory.clusteredType(of: name) != nil
+    /// Returns the calls to actors of other reactors, for the first one.
+    func requireCrossReactorCalls() -> CrossReactorCalls {
+        if let crossReactorCalls { return crossReactorCalls }
+        let created = CrossReactorCalls(of: self)
+        crossReactorCalls = created
+        return created
     }
 
     // MARK: Quotas
@@ -152,28 +151,6 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         if isServer { return .server }
         return QuotaScopes(connection: name.number, principal: callerConnection?.principal?.id, host: link.host)
     }
-
-    /// Reserves a stream. Throws when a limit is reached.
-    func reserveStream(filtered: Bool) throws(TrebuchetError) -> StreamReservation {
-        let quotas = shard.context.quotas
-        if let resource = streamUsage.exceeded(filtered: filtered, limits) {
-            throw quotas.refusal(resource, of: name.number)
-        }
-        do throws(QuotaExceeded) {
-            try streamUsage.reserve(filtered: filtered, scopes, in: quotas)
-        } catch {
-            throw quotas.refusal(error)
-        }
-        return StreamReservation(self, isFiltered: filtered)
-    }
-
-    /// Reserves a stream that continues because its actor has moved. No limit applies: it was admitted before.
-    package func reserveMovedStream(filtered: Bool) -> StreamReservation {
-        streamUsage.reserveMoved(filtered: filtered, scopes, in: shard.context.quotas)
-        return StreamReservation(self, isFiltered: filtered)
-    }
-
-    func releaseStream(isFiltered: Bool) { streamUsage.release(filtered: isFiltered, in: shard.context.quotas) }
 
     // MARK: Messages in
 
@@ -225,7 +202,7 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     func refuse(_ error: EnvelopeError) {
         malformedInRow += 1
         // Its subject is unknown.
-        reportRejection(of: "", "", TrebuchetError(.init(error.code), error.message))
+        shard.observer.didReject("", "", TrebuchetError(.init(error.code), error.message), by: peer)
         if let callID = error.callID {
             fail(Array(callID.utf8), TrebuchetError(.invalidArguments, error.message))
         } else {
@@ -264,13 +241,94 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         }
     }
 
-    private func updateGuard() { isGuarded = shard.isGuarded || isRevoked || forwarder != nil }
+    private func updateGuard() { isGuarded = shard.isGuarded || authorization.isRevoked || forwarder != nil }
+
+    // MARK: Authorization
+
+    /// Returns whether calls of a method, or starts of a stream, need checks before they run.
+    func isGuarded(_ target: String) -> Bool { isGuarded || shard.context.hasMethodRate(target) }
+
+    /// Returns the reason why a call or stream may not start; nil when it may.
+    ///
+    /// - Parameter call: Its running call; nil for a message that is not recorded, or is handled again.
+    func refusal(of target: String, _ actorID: String, for call: InFlightCall? = nil) -> TrebuchetError? {
+        if let refusal = authorization.refusal(of: target, actorID, for: call, continuing: continuedCall) {
+            return refusal
+        }
+        return shard.context.hasRates && !isCounted && !isServer ? rateRefusal(of: target, actorID) : nil
+    }
+
+    /// Returns the rate limit error for a message; nil when the message is within the rates and has been counted.
+    ///
+    /// - Parameter actorID: The called actor; nil for messages to none, to which no rate of a method applies.
+    func rateRefusal(of target: String, _ actorID: String? = nil) -> TrebuchetError? {
+        guard let refusal = authorization.rateRefusal(of: target, actorID) else { return nil }
+        countRejection(limit: refusal.setting)
+        return refusal.error
+    }
+
+    /// Records that a limit was reached.
+    ///
+    /// - Parameter setting: The name of the property in `ServerLimits`.
+    func countRejection(limit setting: String) { shard.observer.countRejection(limit: setting, by: peer) }
+
+    /// Applies a change of the connection's authorization: a revocation, or its end.
+    private func authorizationDidChange() {
+        guard isOpen else { return }
+        let revocation = callerConnection?.revocation()
+        defer {
+            authorization.isRevoked = revocation != nil
+            updateGuard()
+            forwarder?.callerDidChange()
+        }
+        guard let revocation, !authorization.isRevoked else { return }
+        // The server of a forwarded client has notified it.
+        if upstream == nil { sendError(revocation.code.wire, revocation.message) }
+        for subscription in Array(streams.values) { endStream(subscription, reason: .error, error: revocation) }
+        forwarder?.endStreams { _, _ in revocation }
+    }
+
+    /// Ends the streams that the current rules refuse to the current principal, including streams that have not started.
+    func endRefusedStreams() {
+        guard isOpen, authorization.isUnderRules else { return }
+        for (streamID, name) in streams.authorized {
+            guard let refusal = authorization.refusalByRules(name.target, name.actor.text),
+                let subscription = streams[streamID]
+            else { continue }
+            endStream(subscription, reason: .error, error: refusal)
+        }
+        for request in streams.starting.values {
+            if let refusal = authorization.refusalByRules(request.name.target, request.name.actor.text) {
+                request.reservation.withdraw(refusal)
+            }
+        }
+        for call in Array(running.values) {
+            guard let stream = call.stream,
+                let refusal = authorization.refusalByRules(stream.target, stream.actor.text)
+            else { continue }
+            call.cancel()
+            finish(call, .failure(refusal))
+        }
+        forwarder?.endStreams { authorization.refusalByRules($0, $1) }
+    }
 
     // MARK: Messages out
 
     package var isWritable: Bool { link.isWritable }
 
     package func inOneWrite(_ body: () -> Void) { link.inOneWrite(body) }
+
+    package func inOneWrite(_ body: () -> Void, observing observer: (UnsafeRawBufferPointer) -> Void) {
+        link.inOneWrite(body, observing: observer)
+    }
+
+    package var framing: UInt8 { largestMessage >= SharedFrameCache.maximumBytes ? link.framing : 0 }
+
+    package func sendSharedFrames(_ frames: UnsafeRawBufferPointer) -> Bool {
+        guard link.isWritable else { return false }
+        link.sendSharedFrames(frames)
+        return true
+    }
 
     /// Sends the result of a call; nil for a method without one.
     @inline(__always)
@@ -296,11 +354,76 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         return TrebuchetError(.internal, "the message with \(what) has \(count) bytes; \(limit)")
     }
 
+    /// Reports that a requested call or stream does not start, under the stream's name where the message has one.
+    package func fail(_ message: borrowing Message, _ error: any Error) {
+        let error = refusal(error, of: message)
+        shard.observer.didReject(message, error, by: peer)
+        if continuedCall?.intercepted?.refuse(error) == true { return }
+        if message.kind == .streamResume, let name = ownName(in: message) { return failStream(name, error) }
+        fail(message.callID, error)
+    }
+
+    /// Returns the error for the refusal of a message: a repeat was sent before.
+    func refusal(_ error: any Error, of message: borrowing Message) -> any Error {
+        message.kind == .repeat ? (error as? TrebuchetError)?.ofSentCall ?? error : error
+    }
+
     func fail(_ callID: [UInt8], _ error: any Error) {
         callID.withUnsafeBytes { fail($0, error) }
     }
 
     func fail(_ callID: UnsafeRawBufferPointer, _ error: any Error) { fail(callID, error, nil) }
+
+    func fail(_ callID: UnsafeRawBufferPointer, _ error: any Error, _ observed: ObservedCall?) {
+        guard isOpen else { return }
+        let isHeld = shard.states.isMarked && !catchUpStreams()
+        let failure = failure(error, of: "the method")
+        shard.observer.didFail(observed, failure)
+        let traceparent = observed?.traceparent
+        let write = { (buffer: inout ByteBuffer) in
+            EnvelopeWriter.failure(
+                callID: callID, code: failure.code, message: failure.message, type: failure.type, data: failure.data,
+                retryAfterMilliseconds: failure.retryAfterMilliseconds,
+                traceparent: traceparent, into: &buffer)
+        }
+        if isHeld { deferResponse(write) } else { link.send(write) }
+    }
+
+    /// Returns what the client receives of an error of a call or stream.
+    func failure(_ error: any Error, of what: String) -> CallFailure {
+        let failure = CallFailure(error, of: what, coder: shard.coder, shard.context.disclosure)
+            .truncated(Int(largestMessage))
+        if !isServer { shard.counts.count(.error(failure.code.rawValue)) }
+        return failure
+    }
+
+    /// Sends a result with the span of the call, if its caller has sent a trace; otherwise as without `observed`.
+    @inline(__always)
+    func succeed(_ callID: UnsafeRawBufferPointer, _ result: UnsafeRawBufferPointer?, _ observed: ObservedCall?) {
+        guard let observed, let traceparent = observed.traceparent else { return succeed(callID, result) }
+        succeed(callID, result, traceparent)
+    }
+
+    @inline(never)
+    private func succeed(_ callID: UnsafeRawBufferPointer, _ result: UnsafeRawBufferPointer?, _ traceparent: String) {
+        // An upper bound of the size of `traceparent`.
+        let count = EnvelopeWriter.responseCount(callID: callID.count, result: result?.count ?? 0) + 80
+        // Without `traceparent` it may be small enough.
+        guard count <= largestMessage else { return succeed(callID, result) }
+        if shard.states.isMarked, !catchUpStreams() {
+            return deferResponse {
+                EnvelopeWriter.response(callID: callID, result: result, traceparent: traceparent, into: &$0)
+            }
+        }
+        link.send { EnvelopeWriter.response(callID: callID, result: result, traceparent: traceparent, into: &$0) }
+    }
+
+    /// Returns the code that a call with this encoded result ends with: `.internal` if the result exceeds the client's message
+    /// limit, else nil.
+    func code(_ callID: UnsafeRawBufferPointer, _ result: UnsafeRawBufferPointer?) -> TrebuchetError.Code? {
+        let count = EnvelopeWriter.responseCount(callID: callID.count, result: result?.count ?? 0)
+        return count > largestMessage ? .internal : nil
+    }
 
     /// Sends the states that a call changed before its response: a caller reads its own writes.
     ///
@@ -317,6 +440,47 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         }
         guard !rest.isEmpty || deferredResponses != nil || shard.states.hasEvaluations else { return true }
         return !mustDeferResponse(until: rest)
+    }
+
+    /// Sends the newest versions of streams within a time slice. Returns the others.
+    private func catchUp(_ changed: some Collection<StreamSubscription>) -> [StreamSubscription] {
+        guard changed.count > 1 else {
+            for subscription in changed { catchUp(subscription) }
+            return []
+        }
+        var slice = TimeSlice(budget: shard.catchUpTime, from: MonotonicClock.now)
+        for subscription in changed {
+            catchUp(subscription)
+            if slice.isCheckDue(), slice.isUsedUp(lastClockReading: &shard.reactor.lastClockReading) {
+                return Array(changed.dropFirst(slice.count))
+            }
+        }
+        return []
+    }
+
+    /// Returns whether a response waits, for these streams, for evaluations or for earlier responses.
+    private func mustDeferResponse(until changed: [StreamSubscription]) -> Bool {
+        var awaited = DeferredResponses.Streams(changed: changed)
+        if shard.states.hasEvaluations, streamUsage.filtered > 0 || streams.hasWholeValues {
+            for subscription in streams.values {
+                guard let version = subscription.broadcaster.versionInEvaluation else { continue }
+                awaited.evaluations.append((subscription, version))
+            }
+        }
+        guard isOpen, !awaited.isEmpty || deferredResponses != nil else { return false }
+        let held = deferredResponses ?? DeferredResponses(self)
+        deferredResponses = held
+        if !awaited.isEmpty { held.addStreams(awaited) }
+        return true
+    }
+
+    /// Keeps a response that `catchUpStreams` did not allow to be sent. It is sent now if there is no memory for it.
+    @inline(never)
+    func deferResponse(_ body: (inout ByteBuffer) -> Void) {
+        var buffer = ByteBuffer()
+        body(&buffer)
+        if let deferredResponses, deferredResponses.addResponse(Array(buffer.bytes)) { return }
+        link.send { $0.append(buffer.bytes) }
     }
 
     func catchUp(_ subscription: StreamSubscription) {
@@ -341,13 +505,18 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         }
     }
 
+    package var isLocal: Bool { false }
+    package var isAwaited: Bool { shard.isAwaited }
+
+    package func streamDidCatchUp() { sendReadyResponses() }
+
     /// Notes that a state could not be sent because the client reads too slowly.
     package func didBlock(_ subscription: StreamSubscription) { streams.hasBlocked = true }
 
     package func linkDidBecomeWritable() {
         clientActorHost?.linkDidBecomeWritable()
         forwarder?.linkDidBecomeWritable()
-        for crossing in crossReactorQueues { crossing.markResponsesRead() }
+        crossReactorCalls?.linkDidBecomeWritable()
         guard streams.hasBlocked else { return }
         streams.hasBlocked = false
         for subscription in streams.values { subscription.broadcaster.catchUp(subscription) }
@@ -399,9 +568,9 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         guard isOpen else { return }
         recordQueuedCalls()
         isOpen = false
-        didClose(closing)
+        if isObserved { shard.observer.didClose(peer, opened: opened, closing) }
         for call in calls.removeAll() {
-            didAbandon(call)
+            shard.observer.didAbandon(call)
             abandon(call)
         }
         // Recorded calls continue with this object and must not reach the former transport.
@@ -410,20 +579,71 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         forwarder?.close()
         forwarder = nil
         recordedCalls = nil
-        abandonCrossing()
+        crossReactorCalls?.endAll(nil)
         deferredResponses?.drop()
         if recordsResponses { shard.idempotencyCache.close(name) }
         let subscriptions = streams.values
         streams.removeStarted()
         for subscription in subscriptions {
             shard.counts.count(.streamsEnded)
-            didEnd(subscription, "connectionClosed")
+            shard.observer.didEnd(subscription, of: name, "connectionClosed")
             subscription.broadcaster.remove(subscription, isLost: true)
             releaseStream(isFiltered: subscription.isFiltered)
         }
         reservation?.release()
         shard.remove(self)
         callerConnection?.didClose()
+    }
+}
+
+/// Calls and streams that still wait when a stopping server closes its connections.
+extension ServerConnection {
+    private static var notMade: TrebuchetError {
+        TrebuchetError(.unavailable, "the server is shutting down and did not execute the call; retry")
+    }
+    private static var unknown: TrebuchetError {
+        TrebuchetError(
+            .unknownOutcome, "the server is shutting down during the call, which may have taken effect")
+    }
+
+    /// Answers the calls that still wait: with `unknownOutcome`, or with `unavailable` when they have not begun. A call that its
+    /// client repeats is not answered: it gets its response from the next owner of its actor, or from the next process.
+    func endWaitingCalls() {
+        guard isOpen else { return }
+        recordQueuedCalls()
+        crossReactorCalls?.endAll(Self.unknown)
+        for call in calls.all { endWaiting(call) }
+        for request in Array(streams.starting.values) {
+            // A refusal may have ended the connection.
+            guard isOpen else { return }
+            request.reservation.withdraw(nil)
+            streams.removeRequest(request)
+            refuseOrMove(request.name, request.callID)
+        }
+    }
+
+    private func endWaiting(_ call: InFlightCall) {
+        // The answer of an earlier call may have ended the connection.
+        guard isOpen, !call.isAnswered else { return }
+        if case .awaitingStreams(let barrier) = call.phase { return barrier.sendResponse() }
+        if let stream = call.stream {
+            withdraw(call)
+            return refuseOrMove(stream, call.callID)
+        }
+        let response = call.shutdownResponse
+        if response == .none { return }
+        if let upstream, response == .unavailable {
+            call.intercepted?.leave()
+            withdraw(call)
+            return upstream.refuse(call.callID)
+        }
+        call.cancel()
+        finish(call, .failure(response == .unavailable ? Self.notMade : Self.unknown))
+    }
+
+    /// Refuses a stream that does not start here, or moves it to the client's next connection if the client has it already.
+    private func refuseOrMove(_ stream: RequestedStream, _ callID: [UInt8]) {
+        if !beginsElsewhere(stream, callID) { refuse(stream, callID, Self.notMade) }
     }
 }
 

@@ -1,6 +1,7 @@
 internal import Bytes
 internal import Platform
 internal import Synchronization
+internal import TrebuchetActors
 
 /// The idempotency caches of a server: one for the connections of each reactor. Other reactors access a cache only for repeats, so
 /// its lock is nearly always uncontended.
@@ -87,6 +88,25 @@ struct DuplicateCallWaiter: Sendable {
     let call: InFlightCall
     /// The execution, if the call was the first one.
     let execution: InFlightCall?
+
+    /// Delivers the recorded response. May be called on any reactor.
+    func deliver(_ response: ServerIdempotencyCache.Memory.Response) {
+        let outcome: CallOutcome = response.map { _CallResult(encoded: $0) }.mapError { $0 }
+        let reactor = connection.shard.reactor
+        guard let repeated = call.repeated else {
+            return reactor.run { connection.finish(call, outcome, behindStreamsOf: call.sharedExecution?.home) }
+        }
+        // The call's changes may not have reached this reactor, or not have left the actor's reactor: the response follows them.
+        let here: @Sendable () -> Void = {
+            connection.whenStreamsAreCurrent(for: call, .of(repeated.actor), outcome.bytesOfResult) {
+                connection.finish(call, outcome)
+            }
+        }
+        guard let home = repeated.home, home !== connection.shard.states else { return reactor.execute(here) }
+        home.reactor.execute {
+            home.whenPublished { reactor.execute(here) }
+        }
+    }
 }
 
 /// The quota of the persisted responses of one session, for the calls of one principal.

@@ -21,6 +21,14 @@ extension ServerShard {
         try record.call(method, &arguments, &result)
     }
 
+    /// Encodes the result of a call into `reply`; returns nil for a method without one. Throws the error of a failed call.
+    func encodeResult(_ outcome: CallOutcome) throws -> UnsafeRawBufferPointer? {
+        let result = try outcome.get()
+        reply.pointee.reset(keepingAtMost: Self.retainedReplyCapacity)
+        try result.write(with: coder, into: &reply.pointee)
+        return result.isVoid ? nil : reply.pointee.bytes
+    }
+
     /// Counts a call that has run in place. The clock is read once for several successive calls of one method, as long as their
     /// total duration fits into the first bucket: then each of them does.
     @inline(__always)
@@ -85,7 +93,7 @@ extension ServerShard {
                 self.hidesErrors(of: method, record.type) ? RedactedError.hiding(error) : error
             }
             guard let recorded else { return record.whenWritten(outcome, observed, completion) }
-            record.whenWritten(outcome, of: recorded, observed, { self.answer(of: $0) }, completion)
+            record.whenWritten(outcome, of: recorded, observed, { self.response(of: $0) }, completion)
         }
         do {
             if method.runsInPlace, record.home === states, !instance.isStarting {
@@ -99,6 +107,41 @@ extension ServerShard {
             completion(.failure(error))
         }
         return true
+    }
+
+    // MARK: Recorded responses
+
+    /// Returns the recorded form of an outcome.
+    func response(of outcome: CallOutcome) -> ServerIdempotencyCache.Memory.Response {
+        do {
+            return .success(try encodeResult(outcome).map { Array($0) } ?? [])
+        } catch {
+            let failure = CallFailure(error, of: "the method", coder: coder, context.disclosure)
+            return .failure(
+                TrebuchetError(.init(failure.code), failure.message, type: failure.type, data: failure.data))
+        }
+    }
+
+    /// Removes recorded responses after their time.
+    func forgetResponsesLater(after wait: Duration) {
+        guard !willForgetResponses else { return }
+        willForgetResponses = true
+        reactor.schedule(after: wait) { [weak self] in
+            guard let self else { return }
+            self.willForgetResponses = false
+            if let next = self.idempotencyCache.removeExpired(at: self.reactor.now) {
+                self.forgetResponsesLater(after: next)
+            }
+        }
+    }
+
+    /// Ends a connection that its client has left, if it still exists and belongs to the principal.
+    func closeSession(_ name: CallSessionID, of principal: PrincipalName?) {
+        guard let connection = connections[name.number], connection.name == name,
+            connection.callerConnection?.principal?.name == principal
+        else { return }
+        connection.link.abort()
+        connection.linkDidClose()
     }
 
     // MARK: Calls and responses between reactors

@@ -19,9 +19,9 @@ package final class ServerShard: @unchecked Sendable {
     let events: EventBus
     /// Used in one step each time, so access to it needs no check.
     @exclusivity(unchecked) var run = CallRun()
-    /// Selects the calls that start a trace. Used in one step each time, so access to it needs no check.
-    @exclusivity(unchecked) var traces = TraceSampling.Countdown()
-    var willForgetAnswers = false
+    let observer: ServerObserver
+    /// Indicates whether a timer removes expired recorded responses.
+    var willForgetResponses = false
     /// The number of its reactor.
     package let index: Int
     unowned let system: TrebuchetActorSystem
@@ -60,8 +60,8 @@ package final class ServerShard: @unchecked Sendable {
     private var waiting: [ActorName: ActivationQueue] = [:]
     /// Calls of methods that may suspend, until they do.
     let calls: CallQueue
-    /// Responses that wait for streams, by the numbers of their connections.
-    var responseBarriers: [UInt64: ResponseBarrierQueue] = [:]
+    /// Responses that wait for streams of their connections.
+    let responseBarriers: ResponseBarriers
     /// The time slice in nanoseconds in which a response brings the streams of its connection up to date.
     var catchUpTime: UInt64 = 500_000
     /// The number of time slices that held responses have used.
@@ -86,8 +86,7 @@ package final class ServerShard: @unchecked Sendable {
     /// The withdrawn call of the message that its connection is handling again.
     var continued: (call: InFlightCall, connection: ServerConnection)?
     var hasOutgoing = false
-    /// Reusable batches of cross-reactor calls.
-    var spareBatches: [CrossReactorCallBatch] = []
+    var spareBatches = SpareCrossReactorBatches()
 
     init(states: SystemShard, on reactor: Reactor, index: Int, context: ServerContext, system: TrebuchetActorSystem) {
         counts = states.counts
@@ -98,6 +97,9 @@ package final class ServerShard: @unchecked Sendable {
         self.states = states
         self.reactor = reactor
         calls = CallQueue(states)
+        observer = ServerObserver(
+            context.events, states.counts, context.directory, hiding: context.hiddenTypes)
+        responseBarriers = ResponseBarriers(on: reactor)
         isGuarded = context.limits.calls.rate.limitsAllCalls
         self.system = system
         coder = states.coder
@@ -133,7 +135,7 @@ package final class ServerShard: @unchecked Sendable {
         {
             foreignCount -= 1
         }
-        sendReadyResponses(of: connection)
+        connection.sendReadyResponses()
     }
 
     /// Returns the name of a connection that will live on this reactor. May be called on any thread.
@@ -153,7 +155,7 @@ package final class ServerShard: @unchecked Sendable {
         router?.releaseReferences()
         router = nil
         idleWatch = IdleActorTracker()
-        spareBatches = []
+        spareBatches = SpareCrossReactorBatches()
         coder = ValueCoder()
         states.releaseCoders()
     }
@@ -455,7 +457,7 @@ extension ServerShard {
     /// Sends waiting responses after the turn, if any wait for streams of the connection.
     package func scheduleReadyResponses(of connection: ServerConnection) {
         guard !responseBarriers.isEmpty else { return }
-        reactor.execute { self.sendReadyResponses(of: connection) }
+        reactor.execute { connection.sendReadyResponses() }
     }
 
     /// Moves the streams of actors that have left this server to their next owner.

@@ -26,51 +26,48 @@ final class IdempotentCalls: Sendable {
         guard let name = callName(message), let call = connection.registerCall(message, isPermitted: true) else {
             return
         }
-        connection.recordCallStart(method, of: record?.type, message, in: call)
-        callOnce(name, method, of: record, message, call)
+        connection.shard.observer.beginCall(call, method, of: record?.type, message, by: connection.peer)
+        let isClustered = connection.isClustered(ActorName(message.actorName))
+        callOnce(name, request(message, isRepeat: false), method, of: record, message, call, isClustered: isClustered)
     }
 
     private func callOnce(
-        _ name: ServerIdempotencyCache.Memory.Name, _ method: ActorMethod, of record: ActorRecord?,
-        _ message: borrowing Message, _ call: InFlightCall, hasLookedUp: Bool = false
+        _ name: ServerIdempotencyCache.Memory.Name, _ request: ServerIdempotencyCache.Memory.Request,
+        _ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message, _ call: InFlightCall,
+        isClustered: Bool, hasLookedUp: Bool = false
     ) {
-        let isRepeat = name.connection != connection.name
-        if !isRepeat { connection.recordsResponses = true }
+        if !request.isRepeat { connection.recordsResponses = true }
         let shard = connection.shard
-        let now = shard.reactor.now
-        let request = request(message, isRepeat: isRepeat)
         // Outlives the connection, and refers to none of its bytes.
-        let run = InFlightCall(
-            of: call, IdempotentExecution(name, persistedRecord(of: name, request, message), at: shard))
-        let owned = connection.isClustered(ActorName(message.actorName)) ? OwnedMessage(message) : nil
-        call.awaitExecution(run, owned)
+        let execution = IdempotentExecution(name, persistedRecord(of: name, request, message), at: shard)
+        let run = InFlightCall(of: call, execution)
+        call.awaitExecution(run, isClustered ? OwnedMessage(message) : nil)
         let waiting = DuplicateCallWaiter(connection: connection, call: call, execution: run)
-        if let outcome = shard.idempotencyCache.recordCall(name, request, waiting, at: now) {
+        if let outcome = shard.idempotencyCache.recordCall(name, request, waiting, at: shard.reactor.now) {
             return handleOutcome(outcome, call)
         }
-        if isRepeat { shard.counts.count(.repeatsRun) }
-        let rest = Duration.nanoseconds(Int64(clamping: run.deadline > now ? run.deadline - now : 0))
+        if request.isRepeat { shard.counts.count(.repeatsRun) }
         // A separate timer: the call of the connection may end earlier.
-        run.timer = shard.reactor.schedule(after: rest) {
+        run.timer = shard.reactor.schedule(at: run.deadline) {
             run.cancel()
-            shard.recordResponse(run, .failure(IdempotentExecution.late))
+            execution.recordResponse(of: run, .failure(IdempotentExecution.late))
         }
-        let isClustered = owned != nil
-        connection.start(method, of: record, message, run) { outcome in
+        let start = CallStart(method: method, call: run, connection: connection) { outcome in
             if isClustered, case .failure(let error) = outcome {
-                if ActorMoved.isIt(error) { return shard.reactor.run { shard.beginAgain(run) } }
-                if ActorMoved.mayHaveBegun(error) { return shard.reactor.run { shard.repeatElsewhere(run) } }
+                if ActorMoved.isIt(error) { return shard.reactor.run { execution.beginAgain(run) } }
+                if ActorMoved.mayHaveBegun(error) { return shard.reactor.run { execution.repeatElsewhere(run) } }
                 if error is PriorExecution {
                     return shard.reactor.run {
-                        if !hasLookedUp { return shard.lookUpPriorExecution(run) }
+                        if !hasLookedUp { return execution.lookUpPriorExecution(run) }
                         // The log has no record either by now.
-                        shard.recordResponse(run, .failure(ServerIdempotencyCache.Memory.forgotten))
+                        execution.recordResponse(of: run, .failure(ServerIdempotencyCache.Memory.forgotten))
                     }
                 }
             }
-            if run.home != nil, shard.reactor.isCurrent { return shard.recordResponse(run, outcome) }
-            shard.deliver(from: run.home) { shard.recordResponse(run, outcome) }
+            if run.home != nil, shard.reactor.isCurrent { return execution.recordResponse(of: run, outcome) }
+            shard.deliver(from: run.home) { execution.recordResponse(of: run, outcome) }
         }
+        start.start(at: record, message)
     }
 
     /// Returns the record of a call for the store; nil where no states are persisted.
@@ -105,7 +102,7 @@ final class IdempotentCalls: Sendable {
     func receiveRepeat(_ message: borrowing Message) {
         guard connection.hasName(message) else { return }
         if case .elsewhere(let type) = connection.location(of: message) { return connection.forward(type, message) }
-        if connection.isInterceptedRepeat(message) { return }
+        if isIntercepted(message) { return }
         if isOfEarlierServer(message) { return repeatEarlierCall(message) }
         guard let name = callName(message) else { return }
         guard name.connection != connection.name else { return repeatCall(name, message) }
@@ -119,15 +116,16 @@ final class IdempotentCalls: Sendable {
             old.closeSession(name.connection, of: principal)
             return repeatCall(name, message)
         }
-        // The waiting repeat counts as a running call.
+        // The waiting repeat counts as a running call. A stopping server does not answer it: the call may have run.
         guard let call = connection.registerCall(message, isPermitted: false) else { return }
+        call.repeated = InFlightCall.OriginalCall(actor: ActorName(message.actorName), home: nil)
         let (owned, wasCounted) = (OwnedMessage(message), connection.isCounted)
         old.reactor.execute { [connection] in
             old.closeSession(name.connection, of: principal)
             connection.shard.reactor.execute {
                 guard connection.isOpen, !call.isAnswered else { return }
                 owned.withMessage { message in
-                    if let refusal = connection.refusalOfReplacedPrincipal(call) {
+                    if let refusal = connection.authorization.refusalOfReplacedPrincipal(call) {
                         return self.refuse(call, message, refusal)
                     }
                     guard wasCounted else { return self.repeatCall(name, message, call) }
@@ -160,60 +158,68 @@ final class IdempotentCalls: Sendable {
         let now = connection.shard.reactor.now
         let request = request(message, isRepeat: isRepeat)
         // The call may have run at the actor's previous owner. A record of that server outranks an expired entry here.
-        let writer =
-            hasLookedUp || !connection.isClustered(ActorName(message.actorName))
-            ? nil : connection.shard.clusteredWriter
+        let isClustered = connection.isClustered(ActorName(message.actorName))
+        let writer = hasLookedUp || !isClustered ? nil : connection.shard.clusteredWriter
         switch connection.shard.idempotencyCache.join(name, request, waiting, at: now) {
         case nil: break
         case .forgotten?:
-            if let writer { return lookUp(name, message, writer, call) }
-            connection.reportRejection(of: message, ServerIdempotencyCache.Memory.forgotten)
+            if let writer { return lookUp(name, request, message, writer, call) }
+            connection.shard.observer.didReject(message, ServerIdempotencyCache.Memory.forgotten, by: connection.peer)
             return handleOutcome(.forgotten, call)
         case .waits(let first, let dropped)?:
-            let isClustered = connection.isClustered(ActorName(message.actorName))
             if isClustered, let run = first.execution { call.awaitExecution(run, OwnedMessage(message)) }
             return handleOutcome(.waits(first: first, dropped: dropped), call)
         case .refused(let error)?:
-            connection.reportRejection(of: message, error)
+            connection.shard.observer.didReject(message, error, by: connection.peer)
             return handleOutcome(.refused(error), call)
         case let outcome?: return handleOutcome(outcome, call)
         }
-        guard let target else { return refuse(call, message, connection.notExposed(message)) }
+        guard let target else { return refuse(call, message, CallRejection.actorNotFound.error(of: nil, nil, message)) }
         guard case .method(let unmanaged) = target, unmanaged._withUnsafeGuaranteedRef({ $0.isIdempotent }) else {
             let text = "'\(target.name.prefix(bytes: 128))' is not marked @Idempotent at this server: it may have run"
             return refuse(call, message, TrebuchetError(.unknownOutcome, text))
         }
         let method = unmanaged.takeUnretainedValue()
         guard connection.hasCounts(method, message) else {
-            return refuse(call, message, connection.wrongCounts(method, message))
+            let hasArguments = message.envelope.pointee.arguments.count == method.arguments
+            let rejection: CallRejection = hasArguments ? .genericCount : .argumentCount
+            return refuse(call, message, rejection.error(of: method, nil, message))
         }
-        if let writer { return lookUp(name, message, writer, call) }
+        if let writer { return lookUp(name, request, message, writer, call) }
         if mayBeForgotten(name.number, message, of: request.scope) {
             return refuse(call, message, ServerIdempotencyCache.Memory.forgotten)
         }
-        connection.recordCallStart(method, of: record?.type, message, in: call)
-        callOnce(name, method, of: record, message, call, hasLookedUp: hasLookedUp)
+        connection.shard.observer.beginCall(call, method, of: record?.type, message, by: connection.peer)
+        callOnce(
+            name, request, method, of: record, message, call, isClustered: isClustered, hasLookedUp: hasLookedUp)
     }
 
     /// Answers a call from the store, or continues without a record.
     private func lookUp(
-        _ name: ServerIdempotencyCache.Memory.Name, _ message: borrowing Message, _ writer: StateWriter,
-        _ call: InFlightCall
+        _ name: ServerIdempotencyCache.Memory.Name, _ request: ServerIdempotencyCache.Memory.Request,
+        _ message: borrowing Message, _ writer: StateWriter, _ call: InFlightCall
     ) {
         let session = message.text(message.envelope.pointee.session)
-        lookUp(message, session, name.number, writer, call) { [connection] answer, owned in
+        lookUp(message, request.digest, session, name.number, writer, call) { [connection] answer, owned in
             if let answer {
                 connection.shard.counts.count(.repeatsAnswered)
-                return connection.deliver(answer, to: call)
+                return self.deliver(answer, to: call)
             }
-            connection.withdraw(call)
-            connection.continuing(call) {
+            connection.continueAgain(call) {
                 connection.withoutCounting { owned.withMessage { self.repeatCall(name, $0, hasLookedUp: true) } }
             }
         }
     }
 
     // MARK: Parts
+
+    /// Returns whether interceptors refuse a repeat or run around it in a task.
+    private func isIntercepted(_ message: borrowing Message) -> Bool {
+        guard connection.shard.interceptors != nil, let type = connection.location(of: message).type,
+            case .method(let method) = type.target(message.target)
+        else { return false }
+        return method._withUnsafeGuaranteedRef { connection.isIntercepted(message, $0.name, $0, of: type) }
+    }
 
     /// Returns the actor and the target of a repeated call, and the reason to refuse it.
     ///
@@ -257,20 +263,24 @@ final class IdempotentCalls: Sendable {
         return digest.value
     }
 
+    private func deliver(_ response: ServerIdempotencyCache.Memory.Response, to call: InFlightCall) {
+        DuplicateCallWaiter(connection: connection, call: call, execution: nil).deliver(response)
+    }
+
     private func handleOutcome(_ outcome: ServerIdempotencyCache.Memory.Outcome, _ call: InFlightCall) {
         if call.repeated != nil { count(outcome) }
         switch outcome {
         case .waits(let first, let dropped):
             if let run = first.execution { call.awaitExecution(run, call.message) }
             guard let dropped else { return }
-            dropped.connection.deliver(.failure(ServerIdempotencyCache.Memory.dropped), to: dropped.call)
-        case .answered(let answer): connection.deliver(answer, to: call)
+            dropped.deliver(.failure(ServerIdempotencyCache.Memory.dropped))
+        case .answered(let answer): deliver(answer, to: call)
         case .refused(let error):
-            connection.deliver(.failure(call.repeated == nil ? error : error.ofSentCall), to: call)
+            deliver(.failure(call.repeated == nil ? error : error.ofSentCall), to: call)
         case .exceeded(let exceeded):
             let error = connection.shard.context.quotas.refusal(exceeded)
-            connection.deliver(.failure(call.repeated == nil ? error : error.ofSentCall), to: call)
-        case .forgotten: connection.deliver(.failure(ServerIdempotencyCache.Memory.forgotten), to: call)
+            deliver(.failure(call.repeated == nil ? error : error.ofSentCall), to: call)
+        case .forgotten: deliver(.failure(ServerIdempotencyCache.Memory.forgotten), to: call)
         }
     }
 
@@ -311,7 +321,7 @@ final class IdempotentCalls: Sendable {
     /// Refuses a call that was recorded in `running`.
     private func refuse(_ call: InFlightCall, _ message: borrowing Message, _ error: TrebuchetError) {
         let error = connection.refusal(error, of: message)
-        connection.reportRejection(of: message, error)
+        connection.shard.observer.didReject(message, error, by: connection.peer)
         connection.finish(call, .failure(error))
     }
 
@@ -355,12 +365,11 @@ final class IdempotentCalls: Sendable {
         call.repeated = InFlightCall.OriginalCall(actor: ActorName(message.actorName), home: record?.home)
         // If only its server may write the actor, a call without a record has changed nothing and never will.
         let runsAgain = connection.isClustered(ActorName(message.actorName))
-        lookUp(message, session, number, writer, call) { [connection] answer, owned in
+        lookUp(message, digest(of: message), session, number, writer, call) { [connection] answer, owned in
             guard answer == nil, runsAgain else {
-                return connection.deliver(answer ?? .failure(Self.ofEarlierServer), to: call)
+                return self.deliver(answer ?? .failure(Self.ofEarlierServer), to: call)
             }
-            connection.withdraw(call)
-            connection.continuing(call) {
+            connection.continueAgain(call) {
                 connection.withoutCounting { owned.withMessage { self.rerunCall($0, session, number) } }
             }
         }
@@ -370,11 +379,10 @@ final class IdempotentCalls: Sendable {
     /// answered meanwhile. Retries an unreachable store until the call's deadline; another server continues if it owns the actor by
     /// then.
     private func lookUp(
-        _ message: borrowing Message, _ session: String, _ number: UInt64, _ writer: StateWriter, _ call: InFlightCall,
-        _ body: @escaping (RecordedResponse?, OwnedMessage) -> Void
+        _ message: borrowing Message, _ digest: UInt64, _ session: String, _ number: UInt64, _ writer: StateWriter,
+        _ call: InFlightCall, _ body: @escaping (RecordedResponse?, OwnedMessage) -> Void
     ) {
         let key = IdempotencyNamespace.key(session, number, of: message.actorName)
-        let digest = digest(of: message)
         let principal = connection.callerConnection?.principal?.name
         let (reactor, owned) = (connection.shard.reactor, OwnedMessage(message))
         nonisolated(unsafe) let body = body  // Called only on the reactor that passed it.
@@ -401,10 +409,9 @@ final class IdempotentCalls: Sendable {
                     guard connection.isOpen, !call.isAnswered else { return }
                     owned.withMessage { message in
                         guard case .elsewhere = connection.location(of: message) else {
-                            return self.lookUp(message, session, number, writer, call, body)
+                            return self.lookUp(message, digest, session, number, writer, call, body)
                         }
-                        connection.withdraw(call)
-                        connection.continuing(call) { connection.repeatCall(message) }
+                        connection.continueAgain(call) { owned.withMessage { connection.repeatCall($0) } }
                     }
                 }
             }
