@@ -61,14 +61,14 @@ extension TrebuchetActorDeclaration {
             ? """
             .init(
                 \(executorArgument)methods: \(list(methods).indentedAfterFirstLine(by: 4)),
-                streams: \(list(streams).indentedAfterFirstLine(by: 4))\(deactivationArgument)
+                streams: \(list(streams).indentedAfterFirstLine(by: 4))\(lifecycleArguments)
             )
             """
             : """
             var methods: [TrebuchetActors._DispatchMethod<\(name)>] = \(list(methods))
             var streams: [TrebuchetActors._DispatchStream<\(name)>] = \(list(streams))
             \(conditional.joined(separator: "\n"))
-            return .init(\(executorArgument)methods: methods, streams: streams\(deactivationArgument))
+            return .init(\(executorArgument)methods: methods, streams: streams\(lifecycleArguments))
             """
         return """
             \(raw: access.memberPrefix)static var _dispatch: TrebuchetActors._DispatchTable<\(name)> {
@@ -97,7 +97,9 @@ extension TrebuchetActorDeclaration {
 
     private var executorArgument: String { executor == .concurrent ? "executor: .concurrent, " : "" }
 
-    private var deactivationArgument: String { deactivation.map { ", deactivate: \($0.value.source)" } ?? "" }
+    private var lifecycleArguments: String {
+        LifecycleMethod.Kind.allCases.compactMap { kind in lifecycle[kind].map { ", " + $0.argument } }.joined()
+    }
 
     /// Returns an array literal of the unconditional entries.
     private func list(_ entries: [ConditionallyCompiled<String>]) -> String {

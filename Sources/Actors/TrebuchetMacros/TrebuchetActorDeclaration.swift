@@ -21,8 +21,8 @@ struct TrebuchetActorDeclaration {
     private(set) var distributed: [ConditionallyCompiled<DistributedMember>] = []
     /// The handwritten members and their names.
     private(set) var ownMembers: [ConditionallyCompiled<NamedMember>] = []
-    /// The method `func deactivate()`, called at the deactivation of the actor.
-    private(set) var deactivation: ConditionallyCompiled<Deactivation>?
+    /// The methods that the server calls at activation, at deactivation and at alarms.
+    private(set) var lifecycle: [LifecycleMethod.Kind: LifecycleMethod] = [:]
     /// Stored properties that need a value from an initializer.
     private(set) var valueless: [ValuelessProperty] = []
     private(set) var hasInitializer = false
@@ -49,11 +49,11 @@ struct TrebuchetActorDeclaration {
         ownMembers += NamedMember.members(in: member.value).map { ConditionallyCompiled($0, if: condition) }
         do throws(DiagnosticsError) {
             switch member.value.as(DeclSyntaxEnum.self) {
-            case .functionDecl(let function) where Deactivation.isDeclared(by: function):
-                deactivation = ConditionallyCompiled(Deactivation(function), if: condition)
             case .functionDecl(let function) where function.modifiers.isDistributed:
-                if let warning = Deactivation.warning(about: function) { diagnostics.append(warning) }
+                if let warning = LifecycleMethod.warning(about: function) { diagnostics.append(warning) }
                 distributed.append(ConditionallyCompiled(try DistributedMember(function), if: condition))
+            case .functionDecl(let function):
+                if let method = LifecycleMethod(function) { lifecycle[method.kind] = method }
             case .initializerDecl: hasInitializer = true
             case .variableDecl(let variable):
                 valueless += ValuelessProperty.properties(in: variable)

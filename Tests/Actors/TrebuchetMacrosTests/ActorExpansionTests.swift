@@ -73,6 +73,30 @@ struct ActorExpansionTests {
     }
 
     @Test(
+        "the dispatch table has the lifecycle methods with their effects",
+        arguments: [
+            ("func activate() {}", "activate: { actor in actor.activate() }"),
+            ("func activate() async throws {}", "activate: { actor in try await actor.activate() }"),
+            ("func deactivate() throws {}", "deactivate: { actor in try actor.deactivate() }"),
+            ("func alarm(_ alarm: Alarm) {}", "alarm: { actor, alarm in actor.alarm(alarm) }"),
+            ("func alarm(_ due: Trebuchet.Alarm) async {}", "alarm: { actor, alarm in await actor.alarm(alarm) }"),
+        ])
+    func lifecycle(method: String, argument: String) {
+        #expect(Expansion("@Trebuchet distributed actor A { \(method) }").contains(argument))
+    }
+
+    @Test(
+        "other methods of these names are not called by the server",
+        arguments: [
+            "func activate(at time: Int) {}", "static func activate() {}", "func activate<T>() -> T? { nil }",
+            "func alarm() {}", "func alarm(alarm: Alarm) {}", "func alarm(_ alarm: Alarm, _ count: Int) {}",
+            "func alarm(_ name: String) {}",
+        ])
+    func otherMethods(method: String) {
+        #expect(!Expansion("@Trebuchet distributed actor A { \(method) }").contains("{ actor"))
+    }
+
+    @Test(
         "members are as visible as the actor",
         arguments: [
             ("public ", "public "), ("package ", "package "), ("internal ", ""), ("", ""), ("fileprivate ", ""),

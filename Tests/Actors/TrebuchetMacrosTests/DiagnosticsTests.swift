@@ -27,18 +27,23 @@ struct DiagnosticsTests {
         #expect(finding.fixes.map(\.source) == (example.fixed.map { [file($0)] } ?? []))
     }
 
-    @Test("a 'deactivate' that clients could call is diagnosed")
-    func deactivation() throws {
+    @Test(
+        "a lifecycle method that clients could call is diagnosed",
+        arguments: [
+            ("activate()", "activate()", "the actor is activated"),
+            ("deactivate()", "deactivate()", "the actor is deactivated"),
+            ("alarm(_ alarm: Alarm)", "alarm(_:)", "an alarm is due"),
+        ])
+    func lifecycle(declaration: String, name: String, event: String) throws {
         let expansion = Expansion(
-            "@Trebuchet distributed actor A {\n    distributed func deactivate() {}\n    func other() {}\n}")
+            "@Trebuchet distributed actor A {\n    distributed func \(declaration) {}\n    func other() {}\n}")
         let finding = try #require(expansion.findings.first)
         #expect(expansion.findings.count == 1)
         #expect(
             finding.message
-                == "a distributed 'deactivate()' can be called by clients; remove 'distributed' to run it when the actor is deactivated"
-        )
-        #expect(finding.token == "deactivate")
-        #expect(Expansion("@Trebuchet distributed actor A {\n    func deactivate() {}\n}").findings.isEmpty)
+                == "a distributed '\(name)' can be called by clients; remove 'distributed' to run it when \(event)")
+        #expect(name.hasPrefix(finding.token))
+        #expect(Expansion("@Trebuchet distributed actor A {\n    func \(declaration) {}\n}").findings.isEmpty)
     }
 
     @Test("properties without a value, of an actor without an initializer, are diagnosed")

@@ -5,7 +5,8 @@ import Testing
 @Suite struct GuideNamesTests {
     /// Names of Swift, of Foundation, of other libraries and of apps.
     private static let others: Set<String> = [
-        "deactivate", "decodeIfPresent", "gracefulShutdown", "healthStatus", "init", "predefined", "product", "rate",
+        "activate", "alarm", "deactivate", "decodeIfPresent", "gracefulShutdown", "healthStatus", "init", "predefined",
+        "product", "rate",
         "throws",
         "trebuchet", "withObservationTracking", "withValue",
     ]

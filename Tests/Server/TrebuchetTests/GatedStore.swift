@@ -14,6 +14,8 @@ final class GatedStore: StateStore {
 
     /// Records `write 1` for each write with its number.
     let journal = Journal()
+    /// Records `write 1` when the write has failed.
+    let failures = Journal()
     private let memory = MemoryStore()
     private let gate = Mutex(Gate())
     private let count = Mutex(0)
@@ -74,7 +76,10 @@ final class GatedStore: StateStore {
             journal.record("write \(number)")
             if !mustWait { continuation.resume() }
         }
-        if let failure = gate.withLock({ $0.writeFailure }) { throw failure }
+        if let failure = gate.withLock({ $0.writeFailure }) {
+            failures.record("write \(number)")
+            throw failure
+        }
         try await memory.write(writes)
         recordedWrites.withLock { $0 += writes }
     }

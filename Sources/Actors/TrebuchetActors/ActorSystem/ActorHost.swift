@@ -34,4 +34,6 @@ package protocol ActorRegistry: AnyObject, Sendable {
     func actor(_ name: ActorName) -> (any DistributedActor)?
     /// Returns the instance that all records of an actor share.
     func instance(of name: ActorName) -> ActorInstance?
+    /// Returns the alarms of an actor; nil for one that cannot have any.
+    func alarms(of id: TrebuchetActorID) -> PersistedAlarms?
 }

@@ -14,6 +14,8 @@ package final class ActorInstance: Sendable {
     package let separateTaskCalls = Atomic<UInt8>(0)
     /// Set until the actor has an idle timer. Accessed on the reactor that runs the timer.
     package let isUnwatched = Atomic<Bool>(true)
+    /// Set after the actor's `activate()` has run.
+    package let hasActivated = Atomic<Bool>(false)
     private let wasEntered = Atomic<Bool>(true)
     /// The number of calls that run in tasks; far below zero after deactivation.
     private let users = Atomic<Int>(0)

@@ -8,21 +8,29 @@ public struct _DispatchTable<A: DistributedActor>: Sendable {
     let methods: [_DispatchMethod<A>]
     let streams: [_DispatchStream<A>]
     let executor: TrebuchetExecutor
+    /// The actor's preparation before its first call; nil without one.
+    let activate: LifecycleHandler?
     /// The actor's cleanup before deactivation; nil without one.
-    let deactivate: Deactivate?
+    let deactivate: LifecycleHandler?
+    /// The method that receives due alarms; nil without one.
+    let alarm: AlarmHandler?
 
-    /// A cleanup that runs before deactivation, isolated to the actor.
-    public typealias Deactivate = @Sendable (isolated A) async throws -> Void
+    /// A method that runs at activation or deactivation, isolated to the actor.
+    public typealias LifecycleHandler = @Sendable (isolated A) async throws -> Void
+    /// A method that receives a due alarm, isolated to the actor.
+    public typealias AlarmHandler = @Sendable (isolated A, Alarm) async throws -> Void
 
     /// Creates a table. The `@Trebuchet` macro generates this call.
     public init(
         executor: TrebuchetExecutor = .reactor, methods: [_DispatchMethod<A>], streams: [_DispatchStream<A>],
-        deactivate: Deactivate? = nil
+        activate: LifecycleHandler? = nil, deactivate: LifecycleHandler? = nil, alarm: AlarmHandler? = nil
     ) {
         self.executor = executor
         self.methods = methods
         self.streams = streams
+        self.activate = activate
         self.deactivate = deactivate
+        self.alarm = alarm
     }
 
     /// Publishes the changes of an actor on the global pool, before one of its calls is answered.

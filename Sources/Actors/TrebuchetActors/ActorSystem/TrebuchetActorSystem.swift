@@ -91,6 +91,9 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     /// Returns the instance that all records of a local actor share.
     package func instance(of id: ActorID) -> ActorInstance { locals.instance(of: ActorName(id.id)) ?? ActorInstance() }
 
+    /// Returns the alarms of a local actor; nil for one that cannot have any.
+    func alarms(of id: ActorID) -> PersistedAlarms? { locals.alarms(of: id) }
+
     /// The user info with which decoders turn actor names into references.
     package var userInfo: [CodingUserInfoKey: any Sendable] { [.actorSystemKey: self] }
 

@@ -123,11 +123,21 @@ package class ActorRecord: @unchecked Sendable {
     /// actor's isolation.
     package func checkIdle(discarding: Bool, _ body: @escaping @Sendable (Bool) -> Void) { body(false) }
 
+    /// True if the actor has an `activate()`.
+    package var hasActivation: Bool { false }
+
+    /// Runs the actor's preparation before its first call.
+    package func activate() async throws {}
+
     /// True if the actor has a cleanup that runs before deactivation.
     package var hasDeactivation: Bool { false }
 
     /// Runs the actor's cleanup before deactivation.
     package func deactivate() async throws {}
+
+    /// Passes a due alarm to the actor, and removes the alarm in the same write as the changes that the method has made since its
+    /// last suspension.
+    package func deliverAlarm(_ due: DueAlarm) async throws { throw notFoundError }
 }
 
 package typealias CallOutcome = Result<_CallResult, any Error>

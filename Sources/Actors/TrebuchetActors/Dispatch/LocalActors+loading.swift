@@ -20,10 +20,13 @@ package enum PersistedNamespace {
 }
 
 extension LocalActors {
-    /// Returns whether actors of a type have states or events that this system persists in a store.
+    /// Returns whether actors of a type have states, events or alarms that this system persists in a store.
     package func mustLoad<A: TrebuchetActor>(_ type: A.Type, isClustered: Bool = false) -> Bool {
-        persistsStates(isClustered: isClustered) && persists(type)
+        persistsStates(isClustered: isClustered) && (persists(type) || !isClustered && A.dispatch.alarm != nil)
     }
+
+    /// Returns whether actors of a type have an `activate()`.
+    package func hasActivation<A: TrebuchetActor>(_ type: A.Type) -> Bool { A.dispatch.activate != nil }
 
     /// Returns whether actors of a type have states or events that are to be persisted.
     package func persists<A: TrebuchetActor>(_ type: A.Type) -> Bool {
@@ -58,6 +61,8 @@ extension LocalActors {
         let stored: [StateKey: StoredStateFormat]
         let found: [StoredEvents<A>]
         let earlier: IdempotencyIndex
+        var alarms: [UInt8]?
+        let settings = A.dispatch.alarm == nil || isClustered ? nil : writer.alarms
         let began = MonotonicClock.now
         // Read first: if another node writes after this, the writes of this node are rejected.
         let ownership = writer.ownership(of: name)
@@ -66,18 +71,21 @@ extension LocalActors {
             stored = try await Self.stored(keys, writer.store)
             found = try await Self.storedEvents(of: A.self, name, writer.store)
             earlier = try await writer.partitions?.calls(of: name) ?? IdempotencyIndex()
+            if settings != nil { alarms = try await writer.store.get(AlarmNamespace.key(name)) }
         } catch {
             throw error.forCallers(
                 "the state of actor '\(name)' cannot be loaded: \(error.message)", isClustered: writer.partitions != nil
             )
         }
         let values = try await Self.decode(streams, keys, stored, of: actor, on: home, name, writer.disclosure)
+        let table = try Self.decode(alarms, of: name, writer.disclosure)
         let events = await Self.recent(found, of: actor, on: home, byteLimit: writer.eventBytes)
         let states: PersistedStates = await home.reactor.perform {
             // The actor's executor is this reactor.
             actor.assumeIsolated { actor in
                 let states = PersistedStates(name: name, home: home, writer: writer, ownership: ownership)
                 states.earlier = earlier
+                states.alarms = settings.map { PersistedAlarms(table, of: name, $0, by: states) }
                 for (stream, (key, loaded)) in zip(streams, zip(keys, values)) {
                     loaded?.apply(actor)
                     Self.startPersistence(stream, of: actor, loaded, stored[key], as: key, in: states)
@@ -96,6 +104,22 @@ extension LocalActors {
             writer.disclosure.log(
                 "slow activation: loading actor '\(name)' took \(milliseconds) ms for \(bytes) bytes in the store and "
                     + "\(changes.counted("change")); only calls to this actor waited")
+        }
+    }
+
+    /// Returns the stored alarms; none for nil.
+    private static func decode(
+        _ alarms: [UInt8]?, of name: String, _ disclosure: ErrorDisclosure
+    ) throws(TrebuchetError) -> AlarmTable {
+        guard let alarms else { return AlarmTable() }
+        do {
+            return try AlarmTable(alarms)
+        } catch {
+            let key = AlarmNamespace.key(name)
+            let reason = disclosure.disclose(error, of: "decoding the alarms of actor '\(name)' from \(key)").message
+            throw TrebuchetError(
+                .internal,
+                "the alarms of actor '\(name)' cannot be decoded and are left in the store under \(key): \(reason)")
         }
     }
 

@@ -81,6 +81,8 @@ package final class LocalActors: ActorRegistry {
         locals.withLock { $0[ActorName(id.id)]?.persisted }
     }
 
+    package func alarms(of id: TrebuchetActorID) -> PersistedAlarms? { persistedStates(of: id)?.alarms }
+
     package func setPersistedStates(_ states: PersistedStates?, of id: TrebuchetActorID) {
         locals.withLock { locals in
             locals[ActorName(id.id)]?.persisted = states

@@ -84,11 +84,31 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         }
     }
 
+    override var hasActivation: Bool { table.activate != nil }
+
+    override func activate() async throws {
+        guard let activate = table.activate else { return }
+        _ = try await present().whenLocal { try await activate($0) }
+    }
+
     override var hasDeactivation: Bool { table.deactivate != nil }
 
     override func deactivate() async throws {
         guard let actor = strongActor ?? referred, let deactivate = table.deactivate else { return }
         _ = try await actor.whenLocal { try await deactivate($0) }
+    }
+
+    override func deliverAlarm(_ due: DueAlarm) async throws {
+        guard let alarm = table.alarm, let persisted, let alarms = persisted.alarms, actorInstance.enter() else {
+            throw notFoundError
+        }
+        defer { actorInstance.removeUser() }
+        _ = try await present().whenLocal { actor in
+            try await alarm(actor, due.alarm)
+            // In the turn in which the method has ended, so that one write has both.
+            alarms.complete(due)
+            persisted.home.counts.count(.alarmsDelivered)
+        }
     }
 
     override func beginStream(

@@ -30,6 +30,7 @@ package enum Metric: Int, CaseIterable, Sendable {
 
     case storeWritesFailed
     case actorsActivated, actorsDeactivated
+    case alarmsDelivered, alarmsFailed
 
     package static let codes: [(code: String, metric: Metric)] = [
         ("actorNotFound", .actorNotFound), ("methodNotFound", .methodNotFound),

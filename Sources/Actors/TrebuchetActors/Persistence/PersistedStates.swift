@@ -24,6 +24,8 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     private var events: [PersistedEvents] = []
     /// Set for an actor with handoff state.
     var handoffState: HandoffState?
+    /// Set for an actor that can have alarms.
+    package var alarms: PersistedAlarms?
     private(set) var next = WriteBarrier()
     private(set) var current = WriteBarrier()
     /// Indicates whether a state has changed since the last write began, or that write has failed.
@@ -67,6 +69,8 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     func didRefuse(_ error: TrebuchetError) { if !isElsewhere { refusal = error } }
 
     var isPersisted: Bool { !hasChanged && !isWriting }
+    /// True until the last change of this activation was written.
+    var isOpen: Bool { !isRetired }
     var hasSuccessors: Bool { ownership != nil }
 
     private func queue() {
@@ -90,6 +94,13 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
             current.addCompletion(answer)
         } else {
             answer(nil)
+        }
+    }
+
+    /// Returns after all changes up to now are written, with the error if they are not.
+    package func written() async -> TrebuchetError? {
+        await withCheckedContinuation { continuation in
+            home.reactor.execute { self.whenWritten { continuation.resume(returning: $0) } }
         }
     }
 
@@ -210,6 +221,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
             return nil
         }
         if let handoffState { writes += handoffState.changes() }
+        if let alarms { writes += alarms.changes() }
         hasChanged = false
         isWriting = true
         // Responses wait until the values that do not fit are written too.
@@ -254,6 +266,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
             for (call, _) in answers { writer.scheduleDeletion(call.key, call) }
             for log in logs { log.didWrite() }
             handoffState?.didWrite()
+            alarms?.didWrite()
             if logs.contains(where: \.hasSlices) { writeSlices() }
             barrier.succeed()
             return reuse(barrier)
@@ -310,6 +323,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
         for log in logs { log.scheduleRewrite() }
         for log in events { log.scheduleRewrite() }
         handoffState?.scheduleRewrite()
+        alarms?.scheduleRewrite()
     }
 
     private func fail(_ barrier: WriteBarrier, _ code: TrebuchetError.Code, _ reason: String) {

@@ -1,7 +1,7 @@
 /// The key of a value in a `StateStore`: a namespace for one kind of values, and a name within it.
 ///
 /// Keys are compared by their UTF-8 bytes; Swift's string equality is wider. The namespace `states` belongs to
-/// `@StreamedState(persisted: true)`, and `events` to `@StreamedEvents(persisted: true)`.
+/// `@StreamedState(persisted: true)`, `events` to `@StreamedEvents(persisted: true)`, and `alarms` and `alarmTimes` to alarms.
 public struct StateKey: Hashable, Sendable, Comparable, CustomStringConvertible {
     /// The namespace of one kind of values.
     public let namespace: String

@@ -27,6 +27,8 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     /// The time for which responses are recorded, the same as in memory.
     private let responseLifetime: Duration
     private unowned let reactor: any EventLoop
+    /// The settings of alarms; nil where actors have none. Set before actors are exposed.
+    package var alarms: AlarmSettings?
     /// Set if the writes of each actor are separate.
     let partitions: (any PerActorStore)?
     private var changed: [PersistedStates] = []

@@ -42,6 +42,8 @@ public struct ServerLimits: Sendable {
     public var memory = Memory()
     /// Persisted states and events.
     public var persistence = Persistence()
+    /// Alarms of actors.
+    public var alarms = Alarms()
     /// HTTP requests of pages.
     public var pages = PageLimits()
 
@@ -251,6 +253,33 @@ public struct ServerLimits: Sendable {
         /// their numbers; the oldest are removed. A larger event is not sent, and the call that sends it is answered `internal`.
         /// Default 4 MiB.
         public var eventBytes = 4 << 20
+    }
+
+    /// Alarms of actors, and their delivery.
+    public struct Alarms: Sendable {
+        /// The maximum number of alarms of an actor; setting another one throws `rateLimited`. All of them are written with each change
+        /// of one. Default 100.
+        public var perActor = 100
+        /// The maximum length of an alarm's name in UTF-8; a longer one throws `invalidArguments`. Default 128 bytes.
+        public var nameBytes = 128
+        /// The maximum size of an alarm's payload in JSON; a larger one throws `invalidArguments`. Default 1 KiB.
+        public var payloadBytes = 1 << 10
+        /// The maximum number of attempts to deliver an alarm whose method throws an error. Then the alarm is logged and removed.
+        /// Default 10.
+        public var attempts = 10
+        /// The maximum number of actors whose alarms are delivered at the same time; others wait. Default 64.
+        public var concurrent = 64
+    }
+}
+
+extension AlarmSettings {
+    init(
+        _ limits: ServerLimits.Alarms, now: @escaping @Sendable () -> Int64,
+        didSchedule: @escaping @Sendable (_ time: Int64) -> Void
+    ) {
+        self.init(now: now, didSchedule: didSchedule)
+        (perActor, nameBytes, payloadBytes) = (limits.perActor, limits.nameBytes, limits.payloadBytes)
+        attempts = max(1, limits.attempts)
     }
 }
 

@@ -184,6 +184,12 @@ package struct MetricList {
         text.appendMetric(
             "trebuchet_actors_deactivated_total", .counter, "Deactivations of idle actors.",
             counts[.actorsDeactivated])
+        text.appendMetric(
+            "trebuchet_alarms_delivered_total", .counter, "Alarms whose methods succeeded.",
+            counts[.alarmsDelivered])
+        text.appendMetric(
+            "trebuchet_alarms_failed_total", .counter, "Attempts to deliver an alarm whose method threw an error.",
+            counts[.alarmsFailed])
         text.appendHistograms(
             "trebuchet_store_write_duration_seconds", "Duration of writes to the store.",
             [([:], counts.times(of: .storeWrites))])

@@ -77,8 +77,9 @@ extension TrebuchetServer {
     /// quarters to release its actors.
     ///
     /// In-flight calls that have not ended by then fail with `unknownOutcome`, or with `unavailable` when they have not begun. Calls
-    /// that their clients repeat (`@Idempotent`) get their response at the next owner or process. Then `deactivate()` of all
-    /// activated virtual actors runs, for at most 5 seconds, and states are written.
+    /// that their clients repeat (`@Idempotent`) get their response at the next owner or process. Alarms whose methods have not
+    /// ended are delivered again by the next process. Then `deactivate()` of all activated virtual actors runs, for at most
+    /// 5 seconds, and states are written.
     ///
     /// - Parameters:
     ///   - delay: The time to keep serving while `readiness` already reports the end, so that a load balancer sends new clients to
@@ -96,10 +97,12 @@ extension TrebuchetServer {
             await listener?.refuseUpgrades()
             // Its clients continue meanwhile, at the next owners of their actors.
             await context.router?.drain(within: drain * 3 / 4)
+            alarms?.stop()
             let rest = max(.zero, drain - .nanoseconds(Int64(clamping: MonotonicClock.now - began)))
             await withTaskGroup(of: Void.self) { group in
                 for shard in shards { group.addTask { await shard.drain(for: rest) } }
                 group.addTask { await listener?.endPages(within: rest) }
+                group.addTask { [alarms] in await alarms?.stop(within: rest) }
             }
             await context.router?.flush()
             await deactivateActors()
@@ -123,6 +126,7 @@ extension TrebuchetServer {
         let listener = stopListener()
         // First of all: other servers must not observe the teardown.
         context.router?.stopExchange()
+        alarms?.stop()
         await Task {
             await listener?.stopAccepting()
             await listener?.endPages(within: .zero)

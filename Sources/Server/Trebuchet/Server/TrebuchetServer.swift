@@ -29,6 +29,9 @@ public final class TrebuchetServer: Sendable {
     package let shards: [ServerShard]
     let access: AccessPolicy
     let own: LoopbackClients
+    /// Delivers the alarms of its actors; nil without a store.
+    let alarms: AlarmScheduler?
+    let alarmClock: AlarmClock
     let owner: (any AnyObject & Sendable)?
     /// The claims on the server's store and on that of its router.
     private let claims: [StoreOwnership]
@@ -132,6 +135,13 @@ public final class TrebuchetServer: Sendable {
         let own = LoopbackClients(shards)
         self.own = own
         parts.directory.setResolver { own.route(to: $0) }
+        let (clock, servers) = (AlarmClock(group.reactors[0]), shards)
+        alarmClock = clock
+        alarms = store.map { AlarmScheduler($0, servers, parts, clock) }
+        for shard in shards {
+            shard.stateWriter?.alarms = AlarmSettings(
+                limits.alarms, now: { clock.now() }, didSchedule: { [weak alarms] in alarms?.didSchedule($0) })
+        }
         for (shard, router) in zip(shards, parts.router?.makeShardRouters(for: shards) ?? []) { shard.router = router }
     }
 
@@ -140,6 +150,7 @@ public final class TrebuchetServer: Sendable {
     func releaseReferences() {
         context.directory.setResolver(nil)
         own.close()
+        alarms?.stop()
         context.router?.stop()
         context.hosting.close()
         for shard in shards { shard.reactor.run { shard.releaseReferences() } }
@@ -171,20 +182,22 @@ public final class TrebuchetServer: Sendable {
 
     /// Exposes an actor to clients under a name, replacing an actor exposed before under that name.
     ///
-    /// With a store, the actor's persisted states are loaded before this returns. If that fails, the actor is exposed, and calls and
-    /// streams fail with the error. Each of them first tries to load again, and so does the server, until loading succeeds. The
-    /// actor belongs to this server: each server of a cluster has a separate actor of the name.
+    /// With a store, the actor's persisted states are loaded before this returns. Then its `activate()` runs, if it declares one and
+    /// it has not run yet. If one of both fails, the actor is exposed, and calls and streams fail with the error. Each of them first
+    /// tries again, and so does the server, until it succeeds. The actor belongs to this server: each server of a cluster has a
+    /// separate actor of the name.
     ///
     /// - Parameter inspectable: True, the default, if the inspector shows the actor's states and the arguments of its calls. False
     ///   hides them for all actors of its type at this server.
-    /// - Returns: The error with which persisted states could not be loaded yet (`internal`, `unavailable`); nil after success.
+    /// - Returns: The error with which persisted states could not be loaded yet (`internal`, `unavailable`), or that of `activate()`;
+    ///   nil after success.
     @discardableResult
     public func expose<A: TrebuchetActor>(
         _ actor: A, as name: String, inspectable: Bool = true
     ) async -> TrebuchetError? {
         if !inspectable { context.hiddenTypes.insert(ActorTypes.entry(of: A.self)) }
-        guard locals.mustLoad(A.self) else {
-            warnOfMemory(A.self, as: name)
+        if !locals.mustLoad(A.self) { warnOfMemory(A.self, as: name) }
+        guard locals.mustLoad(A.self) || locals.hasActivation(A.self) else {
             let old = directory.record(ActorName(name))
             directory.insert(locals.record(of: actor, name: name, holding: true, in: actorSystem))
             await removeActor(name)
@@ -193,7 +206,7 @@ public final class TrebuchetServer: Sendable {
         }
         let old = directory.record(ActorName(name))
         let registration = ActorDirectory.Registration(type: ActorTypes.entry(of: A.self)) {
-            [weak actorSystem, locals, loads = context.loads] name in
+            [weak actorSystem, locals, loads = context.loads, activation] name in
             guard let actorSystem else { throw TrebuchetError(.unavailable, "the server was released") }
             let record = try await loads.recordingFailure(of: name) {
                 try await locals.loadedRecord(of: actor, name: name, in: actorSystem)
@@ -202,6 +215,7 @@ public final class TrebuchetServer: Sendable {
             guard !record.actorInstance.isDeactivated else {
                 throw TrebuchetError(.unavailable, "the server has released actor '\(name)'; expose it again")
             }
+            try await activation.run(record)
             return record
         }
         await locals.retirements.during(name) {
@@ -209,6 +223,7 @@ public final class TrebuchetServer: Sendable {
             await removeActor(name)
             if old?.actor !== actor { await retire(old) }
         }
+        alarms?.retry()
         guard let error = await load(ActorName(name)) else { return nil }
         retryLoading(ActorName(name), registration)
         return error
@@ -226,6 +241,10 @@ public final class TrebuchetServer: Sendable {
     /// Activates actors when they are first called: `"lists/*"` covers every name that begins with `lists/`.
     ///
     /// Names of more than 256 bytes are rejected.
+    ///
+    /// The `activate()` of an actor runs after its persisted states are loaded and before its first call, if it declares one
+    /// (`func activate() async throws`, for at most 30 seconds). If it throws, the waiting calls fail with its error, and the next
+    /// call creates another actor.
     ///
     /// With `idle`, an actor without calls and streams for that time is deactivated. First its `deactivate()` runs, if it declares
     /// one (`func deactivate() async throws`, for at most 5 seconds; an error is logged), then its persisted states are written.
@@ -255,14 +274,17 @@ public final class TrebuchetServer: Sendable {
             prefix: String(pattern.dropLast()),
             ActorDirectory.Registration(
                 type: ActorTypes.entry(of: A.self),
-                make: { [weak actorSystem, locals, loads = context.loads] name in
+                make: { [weak actorSystem, locals, loads = context.loads, activation] name in
                     let actor = try await make(name)
                     guard let actorSystem else { throw TrebuchetError(.unavailable, "the server was released") }
-                    return try await loads.recordingFailure(of: name) {
+                    let record = try await loads.recordingFailure(of: name) {
                         try await locals.loadedRecord(of: actor, name: name, in: actorSystem, isClustered: isClustered)
                     }
+                    try await activation.run(record, releasingStatesIn: locals)
+                    return record
                 }, idle: idle.map { IdlePolicy(time: $0, discards: discarding) },
                 isClustered: isClustered))
+        alarms?.retry()
     }
 
     /// Removes an actor from its name. Existing streams continue while the actor exists. Its persisted states are written
@@ -338,6 +360,7 @@ public final class TrebuchetServer: Sendable {
             let listener = try WebSocketConnections.listen(
                 transport, shards: shards, parts: context, access: access, pages: pages)
             state.withLock { $0 = .running(listener) }
+            alarms?.start()
             if let writer = shards.first?.stateWriter { Task { await writer.scheduleDeletionOfEarlierResponses() } }
             let (log, events) = (context.plainLog, context.events)
             for shard in shards {

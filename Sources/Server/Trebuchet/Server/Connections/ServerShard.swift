@@ -279,11 +279,7 @@ package final class ServerShard: @unchecked Sendable {
     private func activated(_ name: ActorName, _ outcome: Result<ActorRecord, any Error>) {
         guard let queue = waiting[name] else { return }
         if case .success(let record) = outcome {
-            counts.count(.actorsActivated)
-            if events.isEnabled(for: .actors) {
-                events.emit(.actorActivated(name: record.name, type: record.type.name))
-            }
-            watchIdle(record)
+            didActivate(record)
         } else if case .failure(let error) = outcome, let refusal = error as? CallerRefusal {
             refuse(queue, name, refusal)
             return activate(name, for: queue)
@@ -292,6 +288,13 @@ package final class ServerShard: @unchecked Sendable {
             waiting[name] = nil
         }
         resume(queue, name, outcome)
+    }
+
+    /// Counts an activation, and watches the actor for idleness.
+    func didActivate(_ record: ActorRecord) {
+        counts.count(.actorsActivated)
+        if events.isEnabled(for: .actors) { events.emit(.actorActivated(name: record.name, type: record.type.name)) }
+        watchIdle(record)
     }
 
     /// Resumes waiting calls. While some wait, later calls queue behind them: calls keep their order.
@@ -388,6 +391,10 @@ package final class ServerContext: Sendable {
     let probedStore = Mutex<(any StateStore)?>(nil)
     let hosting: ClientActorHosts
     let idleClock = IdleClock()
+    /// Errors of the `activate()` of actors.
+    let failedActivations: RejectionLog
+    /// Errors of alarms that are tried again.
+    let failedAlarms: RejectionLog
     /// Errors of `AccessPolicy.authenticate`.
     let failedHooks: RejectionLog
     let refusedSubjects: DeniedSubjectLog
@@ -423,6 +430,8 @@ package final class ServerContext: Sendable {
         (self.log, self.logAt) = (log, logAt)
         disclosure = ErrorDisclosure(showsText: showsErrorText, log: log)
         failedHooks = RejectionLog(log)
+        failedActivations = RejectionLog { logAt(.error, $0) }
+        failedAlarms = RejectionLog { logAt(.warning, $0) }
         refusedSubjects = DeniedSubjectLog(log)
         loads = LoadFailures(log: logAt)
         router = makeRouter?(events, logAt)

@@ -1,0 +1,188 @@
+internal import Platform
+internal import Transports
+
+/// The namespaces of alarms.
+package enum AlarmNamespace {
+    /// The alarms of each actor that has any, under its name.
+    package static let alarms = "alarms"
+    /// A row without a value for each of these actors, in the order of the times at which their next alarms are due.
+    package static let times = "alarmTimes"
+    /// The number of digits of a time.
+    private static let digits = 16
+
+    package static func key(_ actor: String) -> StateKey { StateKey(alarms, actor, partition: actor) }
+
+    /// Returns the name before those of all rows with this time or a later one.
+    package static func start(of time: Int64) -> String {
+        let text = "\(max(0, min(time, AlarmTable.latest)))"
+        return String(repeating: "0", count: digits - text.utf8.count) + text
+    }
+
+    package static func row(_ time: Int64, _ actor: String) -> StateKey {
+        StateKey(times, "\(start(of: time))/\(actor)", partition: actor)
+    }
+
+    /// Returns the time and the actor of a row; nil for another name.
+    package static func parse(_ name: String) -> (time: Int64, actor: String)? {
+        let bytes = name.utf8
+        guard bytes.count > digits + 1, let time = Int64(String(decoding: bytes.prefix(digits), as: UTF8.self)),
+            time >= 0, bytes[bytes.index(bytes.startIndex, offsetBy: digits)] == UInt8(ascii: "/")
+        else { return nil }
+        return (time, String(decoding: bytes.dropFirst(digits + 1), as: UTF8.self))
+    }
+}
+
+/// The settings of alarms at one server.
+package struct AlarmSettings: Sendable {
+    /// The maximum number of alarms of an actor, and sizes in bytes.
+    package var (perActor, nameBytes, payloadBytes) = (100, 128, 1_024)
+    /// The maximum number of attempts to deliver one alarm.
+    package var attempts = 10
+    /// Returns the time of day in milliseconds since 1970.
+    package var now: @Sendable () -> Int64
+    /// Called after the next alarm of an actor was written with this time.
+    package var didSchedule: @Sendable (_ time: Int64) -> Void
+
+    /// Creates settings with the default limits.
+    package init(now: @escaping @Sendable () -> Int64, didSchedule: @escaping @Sendable (_ time: Int64) -> Void) {
+        (self.now, self.didSchedule) = (now, didSchedule)
+    }
+}
+
+/// The persisted alarms of one actor: a value with all of them, and a row with the time of the next one, by which the server finds
+/// due alarms without the actor.
+///
+/// `@unchecked Sendable`: accessed only on the reactor of its actor, except for constants.
+package final class PersistedAlarms: @unchecked Sendable {
+    private let actor: String
+    private let settings: AlarmSettings
+    private weak var states: PersistedStates?
+    private var table: AlarmTable
+    /// The times of the rows that the store may have.
+    private var rows: Set<Int64>
+    private var hasChanged = false
+    /// Set while a write has the alarms; `writtenTime` is then the time of its row, nil for none.
+    private var isWriting = false
+    private var writtenTime: Int64?
+
+    init(_ table: AlarmTable, of actor: String, _ settings: AlarmSettings, by states: PersistedStates) {
+        (self.table, self.actor, self.settings, self.states) = (table, actor, settings, states)
+        rows = table.nextTime.map { [$0] } ?? []
+    }
+
+    // MARK: Alarms
+
+    func set(_ name: String, at time: Int64, every interval: Duration?, json: String?) throws(TrebuchetError) {
+        try check()
+        guard (1...settings.nameBytes).contains(name.utf8.count) else {
+            throw invalid("the name of an alarm has 1 to \(settings.nameBytes) bytes (ServerLimits.alarms.nameBytes)")
+        }
+        if let interval, interval < ActorAlarms.minimumInterval {
+            throw invalid("the interval of alarm '\(name)' is shorter than \(ActorAlarms.minimumInterval)")
+        }
+        if let json, json.utf8.count > settings.payloadBytes {
+            throw invalid(
+                "the payload of alarm '\(name)' has \(json.utf8.count) bytes; the limit is \(settings.payloadBytes) "
+                    + "(ServerLimits.alarms.payloadBytes)")
+        }
+        guard table.contains(name) || table.count < settings.perActor else {
+            throw TrebuchetError(
+                .rateLimited,
+                "actor '\(actor)' has \(table.count) alarms (ServerLimits.alarms.perActor); cancel one before setting '\(name)'"
+            )
+        }
+        let milliseconds = interval.map { min(Int64($0.milliseconds), AlarmTable.latest) }
+        table.set(AlarmTable.Entry(name: name, due: time, interval: milliseconds, payload: json))
+        didChange()
+    }
+
+    func cancel(_ name: String) throws(TrebuchetError) -> Bool {
+        try check()
+        guard table.cancel(name) else { return false }
+        didChange()
+        return true
+    }
+
+    var pending: [Alarm] { table.entries.map { Alarm($0) } }
+
+    /// Returns after all changes up to now are written.
+    func written(isolation: isolated (any Actor)?) async throws(TrebuchetError) {
+        guard let states else { throw ended }
+        let error: TrebuchetError? = await withCheckedContinuation { continuation in
+            states.whenWritten { continuation.resume(returning: $0) }
+        }
+        if let error { throw error }
+    }
+
+    private func check() throws(TrebuchetError) { if states?.isOpen != true { throw ended } }
+
+    private var ended: TrebuchetError {
+        TrebuchetError(.unavailable, "actor '\(actor)' was deactivated, so its alarms can no longer be changed")
+    }
+
+    private func invalid(_ message: String) -> TrebuchetError { TrebuchetError(.invalidArguments, message) }
+
+    private func didChange() {
+        // After the actor's deactivation its next activation has the alarms.
+        guard let states, states.isOpen else { return }
+        hasChanged = true
+        states.didChange()
+    }
+
+    // MARK: Delivery
+
+    /// The time at which the next alarm is due; nil without alarms.
+    package var nextTime: Int64? { table.nextTime }
+
+    /// Returns the alarms that are due, in the order of their times.
+    ///
+    /// - Parameter row: the time of the row that the server has found. If no alarm has written it, it is deleted.
+    package func due(at now: Int64, row: Int64) -> [DueAlarm] {
+        if rows.insert(row).inserted { didChange() }
+        return table.due(at: now)
+    }
+
+    /// Ends a delivery.
+    func complete(_ due: DueAlarm) {
+        table.complete(due, at: settings.now())
+        didChange()
+    }
+
+    /// Ends a delivery whose method threw an error.
+    package func fail(_ due: DueAlarm) -> AlarmTable.Consequence {
+        let consequence = table.fail(due, at: settings.now(), attempts: settings.attempts)
+        if consequence != .none { didChange() }
+        return consequence
+    }
+
+    // MARK: Persistence
+
+    /// Returns the next writes.
+    func changes() -> [StateWrite] {
+        guard hasChanged else { return [] }
+        hasChanged = false
+        let next = table.nextTime
+        (isWriting, writtenTime) = (true, next)
+        var writes = rows.filter { $0 != next }.map { StateWrite.delete(AlarmNamespace.row($0, actor)) }
+        writes.append(next == nil ? .delete(AlarmNamespace.key(actor)) : .put(table.bytes, AlarmNamespace.key(actor)))
+        if let next {
+            writes.append(.put([], AlarmNamespace.row(next, actor)))
+            rows.insert(next)
+        }
+        return writes
+    }
+
+    /// Confirms that the returned writes are stored.
+    func didWrite() {
+        guard isWriting else { return }
+        isWriting = false
+        rows = writtenTime.map { [$0] } ?? []
+        if let writtenTime { settings.didSchedule(writtenTime) }
+    }
+
+    /// Schedules the alarms again after a failed write or an unknown outcome, after which the store may have the rows of both.
+    func scheduleRewrite() {
+        hasChanged = hasChanged || isWriting
+        isWriting = false
+    }
+}

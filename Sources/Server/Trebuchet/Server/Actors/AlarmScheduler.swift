@@ -1,0 +1,272 @@
+internal import Networking
+internal import Platform
+internal import Synchronization
+internal import Transports
+internal import TrebuchetActors
+
+/// Delivers the alarms of a server's actors: one timer for the next one, however many wait.
+///
+/// `@unchecked Sendable`: accessed only on the reactor of its first shard, except for constants and methods that say otherwise.
+final class AlarmScheduler: @unchecked Sendable {
+    /// The longest time without a look at the time of day: a clock that jumps forward is noticed within it.
+    static let maximumWait = Duration.seconds(30)
+    /// The delays before rows whose delivery failed are read again.
+    private static let backoff = Backoff(first: .seconds(1), limit: .seconds(60))
+    /// The number of attempts to reach an actor that is deactivated at the same time.
+    private static let activationAttempts = 3
+
+    private let store: any StateStore
+    private let shards: [ServerShard]
+    private let context: ServerContext
+    private let clock: AlarmClock
+    private let caller = Caller(connection: CallerConnection(ofServer: (), isShared: true))
+    private var sweep: AlarmSweep
+    private var isRunning = false
+    private var isStopped = false
+    private var timer: LoopTimer?
+    private var retryTimer: LoopTimer?
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+
+    init(_ store: any StateStore, _ shards: [ServerShard], _ context: ServerContext, _ clock: AlarmClock) {
+        (self.store, self.shards, self.context, self.clock) = (store, shards, context, clock)
+        sweep = AlarmSweep(concurrent: context.limits.alarms.concurrent)
+    }
+
+    private var reactor: Reactor { shards[0].reactor }
+
+    // MARK: From any thread
+
+    /// Starts the delivery.
+    func start() {
+        reactor.execute {
+            self.isRunning = true
+            self.advance()
+        }
+    }
+
+    /// Reports that the next alarm of an actor was written with this time.
+    func didSchedule(_ time: Int64) {
+        reactor.execute { [weak self] in
+            guard let self else { return }
+            self.sweep.didWrite(time)
+            self.advance()
+        }
+    }
+
+    /// Tries failed deliveries again: an actor was exposed.
+    func retry() { reactor.execute { [weak self] in self?.restart() } }
+
+    /// Looks at the clock, which a test has changed.
+    func checkClock() async { await reactor.perform { self.resume() } }
+
+    /// Begins no more deliveries, and waits for those in flight.
+    func stop(within limit: Duration) async {
+        let reactor = reactor
+        try? await TimeLimit.run(limit, on: reactor) {
+            await withCheckedContinuation { continuation in
+                reactor.execute {
+                    self.cancel()
+                    self.waiting.append(continuation)
+                    self.resumeWaiting()
+                }
+            }
+        }
+        await reactor.perform {
+            for waiter in self.waiting { waiter.resume() }
+            self.waiting = []
+        }
+    }
+
+    /// Begins no more deliveries.
+    func stop() { reactor.run { self.cancel() } }
+
+    // MARK: The sweep
+
+    private func cancel() {
+        isStopped = true
+        timer?.cancel()
+        retryTimer?.cancel()
+        (timer, retryTimer) = (nil, nil)
+    }
+
+    private func resumeWaiting() {
+        guard sweep.inFlightCount == 0 else { return }
+        for waiter in waiting { waiter.resume() }
+        waiting = []
+    }
+
+    private func advance() {
+        guard isRunning, !isStopped else { return }
+        while true {
+            switch sweep.next() {
+            case .deliver(let row): deliver(row)
+            case .read(let name, let limit): read(after: name, limit)
+            case .none: return
+            case .wait(let time): return wait(until: time)
+            case .retry(let failures, let time):
+                wait(until: time)
+                guard retryTimer == nil else { return }
+                retryTimer = reactor.schedule(after: Self.backoff.delay(afterFailures: failures), for: self) {
+                    $0.restart()
+                }
+                return
+            }
+        }
+    }
+
+    private func wait(until time: Int64?) {
+        timer?.cancel()
+        timer = nil
+        guard let time else { return }
+        let milliseconds = max(0, time - clock.now())
+        let wait = min(.milliseconds(milliseconds), Self.maximumWait)
+        timer = reactor.schedule(after: wait, for: self) { $0.resume() }
+    }
+
+    private func resume() {
+        sweep.resume(at: clock.now())
+        advance()
+    }
+
+    private func restart() {
+        retryTimer?.cancel()
+        retryTimer = nil
+        sweep.restart()
+        advance()
+    }
+
+    private func read(after name: String?, _ limit: Int) {
+        Task {
+            var page: [StateEntry]?
+            do throws(StateStoreError) {
+                page = try await store.list(AlarmNamespace.times, prefix: "", after: name, limit: limit)
+            } catch {
+                context.failedAlarms.logLine("the alarms cannot be read from the store; trying again: \(error)")
+            }
+            let isLast = page.map { $0.count < limit } ?? false
+            let rows = page?.compactMap { entry in
+                AlarmNamespace.parse(entry.key.name).map { AlarmSweep.Row(time: $0.time, actor: $0.actor) }
+            }
+            reactor.execute {
+                self.sweep.didRead(rows, isLast: isLast, at: self.clock.now())
+                self.advance()
+            }
+        }
+    }
+
+    // MARK: Deliveries
+
+    private func deliver(_ row: AlarmSweep.Row) {
+        Task {
+            let outcome: Result<Int64?, any Error>
+            do {
+                outcome = .success(try await deliverAlarms(of: row))
+            } catch {
+                outcome = .failure(error)
+                context.failedAlarms.logLine(
+                    "the alarms of actor '\(row.actor)' cannot be delivered; trying again: \(error)")
+            }
+            reactor.execute {
+                switch outcome {
+                case .success(let next):
+                    self.sweep.didDeliver(row, isFailed: false)
+                    if let next { self.sweep.didWrite(next) }
+                case .failure: self.sweep.didDeliver(row, isFailed: true)
+                }
+                if self.isStopped { self.resumeWaiting() } else { self.advance() }
+            }
+        }
+    }
+
+    /// Delivers the due alarms of an actor in the order of their times. Returns after their outcomes are written, with the time of the
+    /// actor's next alarm: that of the row if the time of day was set back.
+    private func deliverAlarms(of row: AlarmSweep.Row) async throws -> Int64? {
+        let record = try await enterActor(ActorName(row.actor))
+        defer { record.actorInstance.removeUser() }
+        guard let persisted = record.persisted, let alarms = persisted.alarms, let home = record.home else {
+            throw TrebuchetError(
+                .internal, "\(record.type.name) has no 'func alarm(_ alarm: Alarm)', or its server no store")
+        }
+        let clock = clock
+        for due in await home.reactor.perform({ alarms.due(at: clock.now(), row: row.time) }) {
+            do {
+                try await TimeLimit.run(context.limits.calls.timeout, on: home.reactor) { [caller] in
+                    try await Caller.$current.withValue(caller) { try await record.deliverAlarm(due) }
+                }
+            } catch {
+                let consequence = await home.reactor.perform {
+                    home.counts.count(.alarmsFailed)
+                    return alarms.fail(due)
+                }
+                report(error, of: due, row.actor, consequence)
+            }
+        }
+        if let error = await persisted.written() { throw error }
+        return await home.reactor.perform { alarms.nextTime }
+    }
+
+    private func report(_ error: any Error, of due: DueAlarm, _ actor: String, _ consequence: AlarmTable.Consequence) {
+        let alarm = "alarm '\(due.alarm.name)' of actor '\(actor)'"
+        switch consequence {
+        case .retry(let delay):
+            context.failedAlarms.logLine(
+                "\(alarm) failed at attempt \(due.alarm.attempt); the next one follows in \(delay): \(error)")
+        case .dropped:
+            let rest = due.alarm.interval == nil ? "it is removed" : "its next period follows"
+            context.logAt(.error, "\(alarm) failed at all \(due.alarm.attempt) attempts; \(rest): \(error)")
+        case .none: break
+        }
+    }
+
+    /// Returns the actor, which it activates if necessary, as one that is in use.
+    private func enterActor(_ name: ActorName) async throws -> ActorRecord {
+        for _ in 0..<Self.activationAttempts {
+            let record = try await activeActor(name)
+            if record.actorInstance.enter() { return record }
+        }
+        throw TrebuchetError(.unavailable, "the actor was deactivated at the same time")
+    }
+
+    private func activeActor(_ name: ActorName) async throws -> ActorRecord {
+        if let record = context.directory.record(name) { return record }
+        guard context.directory.clusteredType(of: name) == nil else {
+            throw TrebuchetError(.internal, "actors with placement: .cluster have no alarms")
+        }
+        let shard = shards[Int(UInt(bitPattern: name.hashValue) % UInt(shards.count))]
+        do {
+            guard let activation = try context.directory.activate(name, for: .server, on: shard.reactor) else {
+                throw ActorDirectory.notExposed(name)
+            }
+            let record = try await activation.value
+            await shard.reactor.perform { shard.didActivate(record) }
+            return record
+        } catch {
+            throw CallerRefusal.cause(of: error)
+        }
+    }
+}
+
+/// The time of day for alarms. A test may shift it, and the test clock of a reactor advances it.
+final class AlarmClock: Sendable {
+    private let shift = Atomic<Int64>(0)
+    private let loop: any EventLoop
+
+    init(_ loop: any EventLoop) { self.loop = loop }
+
+    /// Milliseconds since 1970.
+    func now() -> Int64 {
+        Int64((WallClock.now &+ loop.timeAhead) / 1_000_000) + shift.load(ordering: .relaxed)
+    }
+
+    func shift(by time: Duration) {
+        shift.wrappingAdd(Int64(time / .milliseconds(1)), ordering: .relaxed)
+    }
+}
+
+extension TrebuchetServer {
+    /// Lets the time of day jump, for alarms only.
+    package func shiftAlarmClock(by time: Duration) async {
+        alarmClock.shift(by: time)
+        await alarms?.checkClock()
+    }
+}

@@ -1,0 +1,132 @@
+internal import TrebuchetActors
+
+/// Decides which alarms of a store a server delivers next: a pure core, which reads no clock and no store.
+///
+/// The store has one row for each actor with alarms, in the order of the times at which they are due. The sweep reads the due rows in
+/// pages and has at most `concurrent` deliveries in flight. Rows behind its position are read again after a failure, and when a row
+/// was written before its position.
+struct AlarmSweep {
+    /// The row of one actor.
+    struct Row: Equatable, Sendable {
+        let time: Int64
+        let actor: String
+    }
+
+    /// The next step of the server.
+    enum Step: Equatable {
+        /// Deliver the due alarms of an actor, then call `didDeliver`.
+        case deliver(Row)
+        /// Read rows behind a name, then call `didRead`.
+        case read(after: String?, limit: Int)
+        /// Call `resume` at this time, or never for nil; `didWrite` may require an earlier one.
+        case wait(until: Int64?)
+        /// Wait as well, and call `restart` after the given number of consecutive sweeps with failures.
+        case retry(failures: Int, until: Int64?)
+        /// A read or a delivery has to end first.
+        case none
+    }
+
+    /// The number of rows that are read at a time.
+    static let pageSize = 256
+
+    private let concurrent: Int
+    /// The name of the last row that was delivered or passed over.
+    private var position: String?
+    /// Due rows that were read.
+    private var rows: ArraySlice<Row> = []
+    /// The actors whose alarms are being delivered, with the time of a row that was passed over meanwhile.
+    private var inFlight: [String: Int64?] = [:]
+    private var isReading = false
+    /// The earliest time of the rows that were written during a read, which may lack them.
+    private var writtenDuringRead: Int64?
+    /// Set when all due rows behind the position were read.
+    private var isExhausted = false
+    /// The time of the first row that is not due yet.
+    private var nextTime: Int64?
+    private var hasFailures = false
+    private var failures = 0
+
+    init(concurrent: Int) { self.concurrent = max(1, concurrent) }
+
+    /// The number of deliveries in flight.
+    var inFlightCount: Int { inFlight.count }
+
+    /// Returns the next step.
+    mutating func next() -> Step {
+        while inFlight.count < concurrent, let row = rows.popFirst() {
+            position = Self.name(of: row)
+            guard let passed = inFlight[row.actor] else {
+                inFlight[row.actor] = .some(nil)
+                return .deliver(row)
+            }
+            inFlight[row.actor] = .some(min(passed ?? row.time, row.time))
+        }
+        guard rows.isEmpty, !isReading else { return .none }
+        guard isExhausted else {
+            isReading = true
+            return .read(after: position, limit: Self.pageSize)
+        }
+        guard inFlight.isEmpty else { return .wait(until: nextTime) }
+        if !hasFailures {
+            failures = 0
+            return .wait(until: nextTime)
+        }
+        return .retry(failures: failures + 1, until: nextTime)
+    }
+
+    /// Accepts the rows that were read, in the order of their times; nil after an error.
+    ///
+    /// - Parameters:
+    ///   - isLast: true if the store has no rows behind them.
+    ///   - now: the time of day in milliseconds since 1970.
+    mutating func didRead(_ page: [Row]?, isLast: Bool, at now: Int64) {
+        isReading = false
+        let written = writtenDuringRead
+        writtenDuringRead = nil
+        if let page {
+            rows = page.prefix { $0.time <= now }
+            nextTime = rows.endIndex < page.endIndex ? page[rows.endIndex].time : nil
+            isExhausted = nextTime != nil || isLast
+        } else {
+            (isExhausted, hasFailures, nextTime) = (true, true, nil)
+        }
+        if let written { didWrite(written) }
+    }
+
+    /// Ends a delivery. After a failure the row is read again later.
+    mutating func didDeliver(_ row: Row, isFailed: Bool) {
+        if isFailed { hasFailures = true }
+        if case .some(.some(let passed)) = inFlight.removeValue(forKey: row.actor) { didWrite(passed) }
+    }
+
+    /// Accounts for a row that was written with this time.
+    mutating func didWrite(_ time: Int64) {
+        guard !isReading else {
+            writtenDuringRead = min(writtenDuringRead ?? time, time)
+            return
+        }
+        let start = AlarmNamespace.start(of: time)
+        if let last = rows.last.map({ Self.name(of: $0) }) ?? position, start.utf8.lexicographicallyPrecedes(last.utf8)
+        {
+            // All rows from this time on are read again, in their order.
+            if let position, start.utf8.lexicographicallyPrecedes(position.utf8) { self.position = start }
+            (rows, isExhausted, nextTime) = ([], false, nil)
+        } else if isExhausted {
+            nextTime = min(nextTime ?? time, time)
+        }
+    }
+
+    /// Reads on, at the time of `wait`.
+    mutating func resume(at now: Int64) {
+        if let nextTime, nextTime <= now { (isExhausted, self.nextTime) = (false, nil) }
+    }
+
+    /// Reads all rows again, after failures.
+    mutating func restart() {
+        guard hasFailures, !isReading else { return }
+        failures += 1
+        (position, rows, isExhausted, nextTime, hasFailures) = (nil, [], false, nil, false)
+    }
+
+    private static func name(of row: Row) -> String { "\(AlarmNamespace.start(of: row.time))/\(row.actor)" }
+}
