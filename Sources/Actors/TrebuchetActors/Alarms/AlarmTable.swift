@@ -142,7 +142,7 @@ package struct AlarmTable: Sendable {
         do {
             try ValueCoder().encode(Form(alarms: entries), into: &buffer)
         } catch {
-            // Texts and integers can always be encoded.
+            // unreachable from data: texts and integers can always be encoded.
             preconditionFailure("the alarms of an actor cannot be encoded: \(error)")
         }
         return Array(buffer.bytes)

@@ -52,22 +52,28 @@ package struct AlarmSettings: Sendable {
 /// The persisted alarms of one actor: a value with all of them, and a row with the time of the next one, by which the server finds
 /// due alarms without the actor.
 ///
-/// `@unchecked Sendable`: accessed only on the reactor of its actor, except for constants.
-package final class PersistedAlarms: @unchecked Sendable {
+/// Only on the reactor of its actor, except for constants.
+package final class PersistedAlarms: Sendable {
     private let actor: String
     private let settings: AlarmSettings
-    private weak var states: PersistedStates?
-    private var table: AlarmTable
-    /// The times of the rows that the store may have.
-    private var rows: Set<Int64>
-    private var hasChanged = false
-    /// Set while a write has the alarms; `writtenTime` is then the time of its row, nil for none.
-    private var isWriting = false
-    private var writtenTime: Int64?
+    private weak let states: PersistedStates?
+    private let state: LoopVariable<State>
+
+    /// The alarms, and what the store has of them.
+    private struct State {
+        var table: AlarmTable
+        /// The times of the rows that the store may have.
+        var rows: Set<Int64>
+        var hasChanged = false
+        /// Set while a write has the alarms; `writtenTime` is then the time of its row, nil for none.
+        var isWriting = false
+        var writtenTime: Int64?
+    }
 
     init(_ table: AlarmTable, of actor: String, _ settings: AlarmSettings, by states: PersistedStates) {
-        (self.table, self.actor, self.settings, self.states) = (table, actor, settings, states)
-        rows = table.nextTime.map { [$0] } ?? []
+        (self.actor, self.settings, self.states) = (actor, settings, states)
+        state = LoopVariable(
+            State(table: table, rows: table.nextTime.map { [$0] } ?? []), on: states.home.reactor)
     }
 
     // MARK: Alarms
@@ -85,25 +91,25 @@ package final class PersistedAlarms: @unchecked Sendable {
                 "the payload of alarm '\(name)' has \(json.utf8.count) bytes; the limit is \(settings.payloadBytes) "
                     + "(ServerLimits.alarms.payloadBytes)")
         }
-        guard table.contains(name) || table.count < settings.perActor else {
+        guard state.value.table.contains(name) || state.value.table.count < settings.perActor else {
             throw TrebuchetError(
                 .rateLimited,
-                "actor '\(actor)' has \(table.count) alarms (ServerLimits.alarms.perActor); cancel one before setting '\(name)'"
+                "actor '\(actor)' has \(state.value.table.count) alarms (ServerLimits.alarms.perActor); cancel one before setting '\(name)'"
             )
         }
         let milliseconds = interval.map { min(Int64($0.milliseconds), AlarmTable.latest) }
-        table.set(AlarmTable.Entry(name: name, due: time, interval: milliseconds, payload: json))
+        state.value.table.set(AlarmTable.Entry(name: name, due: time, interval: milliseconds, payload: json))
         didChange()
     }
 
     func cancel(_ name: String) throws(TrebuchetError) -> Bool {
         try check()
-        guard table.cancel(name) else { return false }
+        guard state.value.table.cancel(name) else { return false }
         didChange()
         return true
     }
 
-    var pending: [Alarm] { table.entries.map { Alarm($0) } }
+    var pending: [Alarm] { state.value.table.entries.map { Alarm($0) } }
 
     /// Returns after all changes up to now are written.
     func written(isolation: isolated (any Actor)?) async throws(TrebuchetError) {
@@ -125,32 +131,32 @@ package final class PersistedAlarms: @unchecked Sendable {
     private func didChange() {
         // After the actor's deactivation its next activation has the alarms.
         guard let states, states.isOpen else { return }
-        hasChanged = true
+        state.value.hasChanged = true
         states.didChange()
     }
 
     // MARK: Delivery
 
     /// The time at which the next alarm is due; nil without alarms.
-    package var nextTime: Int64? { table.nextTime }
+    package var nextTime: Int64? { state.value.table.nextTime }
 
     /// Returns the alarms that are due, in the order of their times.
     ///
     /// - Parameter row: the time of the row that the server has found. If no alarm has written it, it is deleted.
     package func due(at now: Int64, row: Int64) -> [DueAlarm] {
-        if rows.insert(row).inserted { didChange() }
-        return table.due(at: now)
+        if state.value.rows.insert(row).inserted { didChange() }
+        return state.value.table.due(at: now)
     }
 
     /// Ends a delivery.
     func complete(_ due: DueAlarm) {
-        table.complete(due, at: settings.now())
+        state.value.table.complete(due, at: settings.now())
         didChange()
     }
 
     /// Ends a delivery whose method threw an error.
     package func fail(_ due: DueAlarm) -> AlarmTable.Consequence {
-        let consequence = table.fail(due, at: settings.now(), attempts: settings.attempts)
+        let consequence = state.value.table.fail(due, at: settings.now(), attempts: settings.attempts)
         if consequence != .none { didChange() }
         return consequence
     }
@@ -159,30 +165,31 @@ package final class PersistedAlarms: @unchecked Sendable {
 
     /// Returns the next writes.
     func changes() -> [StateWrite] {
-        guard hasChanged else { return [] }
-        hasChanged = false
-        let next = table.nextTime
-        (isWriting, writtenTime) = (true, next)
-        var writes = rows.filter { $0 != next }.map { StateWrite.delete(AlarmNamespace.row($0, actor)) }
-        writes.append(next == nil ? .delete(AlarmNamespace.key(actor)) : .put(table.bytes, AlarmNamespace.key(actor)))
+        guard state.value.hasChanged else { return [] }
+        state.value.hasChanged = false
+        let next = state.value.table.nextTime
+        (state.value.isWriting, state.value.writtenTime) = (true, next)
+        var writes = state.value.rows.filter { $0 != next }.map { StateWrite.delete(AlarmNamespace.row($0, actor)) }
+        writes.append(
+            next == nil ? .delete(AlarmNamespace.key(actor)) : .put(state.value.table.bytes, AlarmNamespace.key(actor)))
         if let next {
             writes.append(.put([], AlarmNamespace.row(next, actor)))
-            rows.insert(next)
+            state.value.rows.insert(next)
         }
         return writes
     }
 
     /// Confirms that the returned writes are stored.
     func didWrite() {
-        guard isWriting else { return }
-        isWriting = false
-        rows = writtenTime.map { [$0] } ?? []
-        if let writtenTime { settings.didSchedule(writtenTime) }
+        guard state.value.isWriting else { return }
+        state.value.isWriting = false
+        state.value.rows = state.value.writtenTime.map { [$0] } ?? []
+        if let writtenTime = state.value.writtenTime { settings.didSchedule(writtenTime) }
     }
 
     /// Schedules the alarms again after a failed write or an unknown outcome, after which the store may have the rows of both.
     func scheduleRewrite() {
-        hasChanged = hasChanged || isWriting
-        isWriting = false
+        state.value.hasChanged = state.value.hasChanged || state.value.isWriting
+        state.value.isWriting = false
     }
 }

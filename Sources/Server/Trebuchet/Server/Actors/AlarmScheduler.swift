@@ -5,9 +5,8 @@ internal import Transports
 internal import TrebuchetActors
 
 /// Delivers the alarms of a server's actors: one timer for the next one, however many wait.
-///
-/// `@unchecked Sendable`: accessed only on the reactor of its first shard, except for constants and methods that say otherwise.
-final class AlarmScheduler: @unchecked Sendable {
+/// Only on the reactor of its first shard, except for constants and methods that say otherwise.
+final class AlarmScheduler: Sendable {
     /// The longest time without a look at the time of day: a clock that jumps forward is noticed within it.
     static let maximumWait = Duration.seconds(30)
     /// The delays before rows whose delivery failed are read again.
@@ -20,16 +19,22 @@ final class AlarmScheduler: @unchecked Sendable {
     private let context: ServerContext
     private let clock: AlarmClock
     private let caller = Caller(connection: CallerConnection(ofServer: (), isShared: true))
-    private var sweep: AlarmSweep
-    private var isRunning = false
-    private var isStopped = false
-    private var timer: LoopTimer?
-    private var retryTimer: LoopTimer?
-    private var waiting: [CheckedContinuation<Void, Never>] = []
+    private let state: LoopVariable<State>
+
+    /// The rows, the timers, and the callers of `stop`.
+    private struct State {
+        var sweep: AlarmSweep
+        var isRunning = false
+        var isStopped = false
+        var timer: LoopTimer?
+        var retryTimer: LoopTimer?
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
 
     init(_ store: any StateStore, _ shards: [ServerShard], _ context: ServerContext, _ clock: AlarmClock) {
         (self.store, self.shards, self.context, self.clock) = (store, shards, context, clock)
-        sweep = AlarmSweep(concurrent: context.limits.alarms.concurrent)
+        state = LoopVariable(
+            State(sweep: AlarmSweep(concurrent: context.limits.alarms.concurrent)), on: shards[0].reactor)
     }
 
     private var reactor: Reactor { shards[0].reactor }
@@ -39,7 +44,7 @@ final class AlarmScheduler: @unchecked Sendable {
     /// Starts the delivery.
     func start() {
         reactor.execute {
-            self.isRunning = true
+            self.state.value.isRunning = true
             self.advance()
         }
     }
@@ -48,7 +53,7 @@ final class AlarmScheduler: @unchecked Sendable {
     func didSchedule(_ time: Int64) {
         reactor.execute { [weak self] in
             guard let self else { return }
-            self.sweep.didWrite(time)
+            self.state.value.sweep.didWrite(time)
             self.advance()
         }
     }
@@ -66,14 +71,14 @@ final class AlarmScheduler: @unchecked Sendable {
             await withCheckedContinuation { continuation in
                 reactor.execute {
                     self.cancel()
-                    self.waiting.append(continuation)
+                    self.state.value.waiting.append(continuation)
                     self.resumeWaiting()
                 }
             }
         }
         await reactor.perform {
-            for waiter in self.waiting { waiter.resume() }
-            self.waiting = []
+            for waiter in self.state.value.waiting { waiter.resume() }
+            self.state.value.waiting = []
         }
     }
 
@@ -83,30 +88,31 @@ final class AlarmScheduler: @unchecked Sendable {
     // MARK: The sweep
 
     private func cancel() {
-        isStopped = true
-        timer?.cancel()
-        retryTimer?.cancel()
-        (timer, retryTimer) = (nil, nil)
+        state.value.isStopped = true
+        state.value.timer?.cancel()
+        state.value.retryTimer?.cancel()
+        (state.value.timer, state.value.retryTimer) = (nil, nil)
     }
 
     private func resumeWaiting() {
-        guard sweep.inFlightCount == 0 else { return }
-        for waiter in waiting { waiter.resume() }
-        waiting = []
+        guard state.value.sweep.inFlightCount == 0 else { return }
+        for waiter in state.value.waiting { waiter.resume() }
+        state.value.waiting = []
     }
 
     private func advance() {
-        guard isRunning, !isStopped else { return }
+        guard state.value.isRunning, !state.value.isStopped else { return }
         while true {
-            switch sweep.next() {
+            switch state.value.sweep.next() {
             case .deliver(let row): deliver(row)
             case .read(let name, let limit): read(after: name, limit)
             case .none: return
             case .wait(let time): return wait(until: time)
             case .retry(let failures, let time):
                 wait(until: time)
-                guard retryTimer == nil else { return }
-                retryTimer = reactor.schedule(after: Self.backoff.delay(afterFailures: failures), for: self) {
+                guard state.value.retryTimer == nil else { return }
+                state.value.retryTimer = reactor.schedule(after: Self.backoff.delay(afterFailures: failures), for: self)
+                {
                     $0.restart()
                 }
                 return
@@ -115,23 +121,23 @@ final class AlarmScheduler: @unchecked Sendable {
     }
 
     private func wait(until time: Int64?) {
-        timer?.cancel()
-        timer = nil
+        state.value.timer?.cancel()
+        state.value.timer = nil
         guard let time else { return }
         let milliseconds = max(0, time - clock.now())
         let wait = min(.milliseconds(milliseconds), Self.maximumWait)
-        timer = reactor.schedule(after: wait, for: self) { $0.resume() }
+        state.value.timer = reactor.schedule(after: wait, for: self) { $0.resume() }
     }
 
     private func resume() {
-        sweep.resume(at: clock.now())
+        state.value.sweep.resume(at: clock.now())
         advance()
     }
 
     private func restart() {
-        retryTimer?.cancel()
-        retryTimer = nil
-        sweep.restart()
+        state.value.retryTimer?.cancel()
+        state.value.retryTimer = nil
+        state.value.sweep.restart()
         advance()
     }
 
@@ -148,7 +154,7 @@ final class AlarmScheduler: @unchecked Sendable {
                 AlarmNamespace.parse(entry.key.name).map { AlarmSweep.Row(time: $0.time, actor: $0.actor) }
             }
             reactor.execute {
-                self.sweep.didRead(rows, isLast: isLast, at: self.clock.now())
+                self.state.value.sweep.didRead(rows, isLast: isLast, at: self.clock.now())
                 self.advance()
             }
         }
@@ -169,11 +175,11 @@ final class AlarmScheduler: @unchecked Sendable {
             reactor.execute {
                 switch outcome {
                 case .success(let next):
-                    self.sweep.didDeliver(row, isFailed: false)
-                    if let next { self.sweep.didWrite(next) }
-                case .failure: self.sweep.didDeliver(row, isFailed: true)
+                    self.state.value.sweep.didDeliver(row, isFailed: false)
+                    if let next { self.state.value.sweep.didWrite(next) }
+                case .failure: self.state.value.sweep.didDeliver(row, isFailed: true)
                 }
-                if self.isStopped { self.resumeWaiting() } else { self.advance() }
+                if self.state.value.isStopped { self.resumeWaiting() } else { self.advance() }
             }
         }
     }
