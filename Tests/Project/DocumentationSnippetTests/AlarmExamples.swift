@@ -29,14 +29,19 @@ enum AlarmExamples {
             try alarms.cancel("close")
         }
 
-        func alarm(_ alarm: Alarm) async throws {
+        func alarm(_ alarm: Alarm) {
             guard alarm.name == "close" else { return }
             isOpen = false
         }
+    }
 
+    @Trebuchet
+    distributed actor Ticker {
         distributed func tick(from start: Date, until end: Date) async throws {
             try await alarms.set("tick", at: start, every: .seconds(60))
             try await alarms.set("close", at: end)
         }
+
+        func alarm(_ alarm: Alarm) async throws {}
     }
 }

@@ -129,6 +129,30 @@ import TrebuchetActors
         #expect(sweep.next() == .retry(failures: 1, until: nil))
     }
 
+    @Test("a failed row is tried again while the delivery of another actor takes long")
+    func failureBesideLongDelivery() {
+        var sweep = AlarmSweep(concurrent: 10)
+        let store = [row(10, "lost"), row(20, "long")]
+        #expect(deliveries(&sweep, store, at: 50) == store)
+        sweep.didDeliver(row(10, "lost"), isFailed: true)
+        #expect(sweep.next() == .retry(failures: 1, until: nil))
+        sweep.restart()
+        #expect(deliveries(&sweep, store, at: 50) == [row(10, "lost")])
+        sweep.didDeliver(row(10, "lost"), isFailed: false)
+        sweep.didDeliver(row(20, "long"), isFailed: false)
+        // Its row was passed over, so it is read again, and is gone.
+        #expect(deliveries(&sweep, [], at: 50).isEmpty)
+        #expect(sweep.next() == .wait(until: nil))
+    }
+
+    @Test("a page of invalid rows is passed over")
+    func invalidRows() {
+        var sweep = AlarmSweep(concurrent: 10)
+        #expect(sweep.next() == .read(after: nil, limit: AlarmSweep.pageSize))
+        sweep.didRead([], last: "x", isLast: false, at: 10)
+        #expect(sweep.next() == .read(after: "x", limit: AlarmSweep.pageSize))
+    }
+
     @Test("after a failed read all rows are read again")
     func failedRead() {
         var sweep = AlarmSweep(concurrent: 10)

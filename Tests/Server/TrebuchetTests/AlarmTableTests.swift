@@ -89,13 +89,34 @@ import TrebuchetActors
         #expect(table.nextTime == 60_010)
     }
 
-    @Test("a delivery that ends after its time limit has no effect")
+    @Test("a method that succeeds after its time limit has succeeded, and does not run twice at once")
     func lateEnd() throws {
         var table = table(.init(name: "a", due: 10))
         let due = try #require(table.due(at: 10).first)
+        #expect(try table.begin(due))
         #expect(table.fail(due, at: 10, attempts: 5) == .retry(.seconds(1)))
-        table.complete(due, at: 10)
-        #expect(table.nextTime == 1_010)
+        #expect(throws: TrebuchetError.self) { try table.begin(due) }
+        let second = try #require(table.due(at: 1_010).first)
+        #expect(throws: TrebuchetError.self) { try table.begin(second) }
+        #expect(table.fail(second, at: 1_010, attempts: 5) == .retry(.seconds(2)))
+        #expect(table.complete(due, at: 1_500))
+        #expect(table.isEmpty)
+        #expect(try !table.begin(second))
+    }
+
+    @Test("an alarm that was cancelled, set again or attempted since it was due does not begin")
+    func lateBegin() throws {
+        var table = table(.init(name: "a", due: 10), .init(name: "b", due: 10), .init(name: "c", due: 10))
+        let due = table.due(at: 10)
+        table.cancel("a")
+        table.set(.init(name: "b", due: 99))
+        // An attempt that waits for its actor until its time limit.
+        #expect(table.fail(due[2], at: 10, attempts: 5) == .retry(.seconds(1)))
+        for alarm in due { #expect(try !table.begin(alarm), "\(alarm.alarm.name)") }
+        let next = try #require(table.due(at: 1_010).last)
+        #expect(try next.alarm.name == "c" && table.begin(next))
+        table.end(next)
+        #expect(try table.begin(next))
     }
 
     @Test("the stored form has all alarms with their failures, and other bytes are refused")

@@ -27,10 +27,13 @@ package struct AlarmTable: Sendable {
         }
     }
 
-    /// An entry and the number of its last change. A delivery that ends later than a change has no effect on the entry.
+    /// An entry, with a number that changes when it is set or begins another period. A delivery that ends later has no effect on the
+    /// entry.
     private struct Slot {
         var entry: Entry
         var revision: UInt64
+        /// True while the method runs, also after its time limit.
+        var isRunning = false
     }
 
     /// The consequence of a failed attempt.
@@ -84,9 +87,32 @@ package struct AlarmTable: Sendable {
         sorted(slots.filter { $0.entry.time <= now }).map { DueAlarm(alarm: Alarm($0.entry), revision: $0.revision) }
     }
 
-    /// Ends a delivery: removes the alarm, or moves a recurring one to its next period after `now`.
-    package mutating func complete(_ due: DueAlarm, at now: Int64) {
-        if let index = index(of: due) { finish(index, at: now) }
+    /// Begins a delivery, immediately before its method runs.
+    ///
+    /// - Returns: false if the alarm was cancelled, set again or attempted meanwhile: the method must not run.
+    /// - Throws: `timeout` if the method still runs since an earlier attempt.
+    package mutating func begin(_ due: DueAlarm) throws(TrebuchetError) -> Bool {
+        guard let index = index(of: due) else { return false }
+        guard !slots[index].isRunning else {
+            throw TrebuchetError(.timeout, "alarm(_:) still runs since an earlier attempt")
+        }
+        guard (slots[index].entry.failures ?? 0) + 1 == due.alarm.attempt else { return false }
+        slots[index].isRunning = true
+        return true
+    }
+
+    /// Notes that the method of a delivery has ended.
+    package mutating func end(_ due: DueAlarm) { if let index = index(of: due) { slots[index].isRunning = false } }
+
+    /// Ends a delivery: removes the alarm, or moves a recurring one to its next period after `now`. A method that succeeds after its time
+    /// limit has succeeded.
+    ///
+    /// - Returns: false if the alarm was cancelled or set again meanwhile.
+    @discardableResult
+    package mutating func complete(_ due: DueAlarm, at now: Int64) -> Bool {
+        guard let index = index(of: due) else { return false }
+        finish(index, at: now)
+        return true
     }
 
     /// Ends a delivery whose method threw an error.
@@ -102,7 +128,6 @@ package struct AlarmTable: Sendable {
         let delay = Self.backoff.delay(afterFailures: failures)
         slots[index].entry.failures = failures
         slots[index].entry.retry = now + Int64(delay.milliseconds)
-        slots[index].revision = nextRevision()
         return .retry(delay)
     }
 
@@ -117,6 +142,7 @@ package struct AlarmTable: Sendable {
         slots[index].entry.failures = nil
         slots[index].entry.retry = nil
         slots[index].revision = nextRevision()
+        slots[index].isRunning = false
     }
 
     private func index(of due: DueAlarm) -> Int? { slots.firstIndex { $0.revision == due.revision } }

@@ -104,10 +104,12 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         }
         defer { actorInstance.removeUser() }
         _ = try await present().whenLocal { actor in
+            // Another method may have cancelled it, and a call that waited for the actor may begin too late.
+            guard try alarms.begin(due) else { return }
+            defer { alarms.end(due) }
             try await alarm(actor, due.alarm)
             // In the turn in which the method has ended, so that one write has both.
-            alarms.complete(due)
-            persisted.home.counts.count(.alarmsDelivered)
+            if alarms.complete(due) { persisted.home.counts.count(.alarmsDelivered) }
         }
     }
 

@@ -148,10 +148,17 @@ package final class PersistedAlarms: Sendable {
         return state.value.table.due(at: now)
     }
 
-    /// Ends a delivery.
-    func complete(_ due: DueAlarm) {
-        state.value.table.complete(due, at: settings.now())
+    /// Begins a delivery, immediately before its method runs. Returns false if the method must not run.
+    func begin(_ due: DueAlarm) throws(TrebuchetError) -> Bool { try state.value.table.begin(due) }
+
+    /// Notes that the method of a delivery has ended.
+    func end(_ due: DueAlarm) { state.value.table.end(due) }
+
+    /// Ends a delivery. Returns false if the alarm was cancelled or set again meanwhile.
+    func complete(_ due: DueAlarm) -> Bool {
+        guard state.value.table.complete(due, at: settings.now()) else { return false }
         didChange()
+        return true
     }
 
     /// Ends a delivery whose method threw an error.

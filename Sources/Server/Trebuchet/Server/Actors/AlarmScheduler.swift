@@ -20,6 +20,8 @@ final class AlarmScheduler: Sendable {
     private let clock: AlarmClock
     private let caller = Caller(connection: CallerConnection(ofServer: (), isShared: true))
     private let state: LoopVariable<State>
+    /// Set when no further delivery may begin. Read on any thread.
+    private let isStopping = Atomic<Bool>(false)
 
     /// The rows, the timers, and the callers of `stop`.
     private struct State {
@@ -89,6 +91,7 @@ final class AlarmScheduler: Sendable {
 
     private func cancel() {
         state.value.isStopped = true
+        isStopping.store(true, ordering: .releasing)
         state.value.timer?.cancel()
         state.value.retryTimer?.cancel()
         (state.value.timer, state.value.retryTimer) = (nil, nil)
@@ -149,12 +152,13 @@ final class AlarmScheduler: Sendable {
             } catch {
                 context.failedAlarms.logLine("the alarms cannot be read from the store; trying again: \(error)")
             }
+            let last = page?.last?.key.name
             let isLast = page.map { $0.count < limit } ?? false
             let rows = page?.compactMap { entry in
                 AlarmNamespace.parse(entry.key.name).map { AlarmSweep.Row(time: $0.time, actor: $0.actor) }
             }
             reactor.execute {
-                self.state.value.sweep.didRead(rows, isLast: isLast, at: self.clock.now())
+                self.state.value.sweep.didRead(rows, last: last, isLast: isLast, at: self.clock.now())
                 self.advance()
             }
         }
@@ -195,6 +199,7 @@ final class AlarmScheduler: Sendable {
         }
         let clock = clock
         for due in await home.reactor.perform({ alarms.due(at: clock.now(), row: row.time) }) {
+            guard !isStopping.load(ordering: .acquiring) else { break }
             do {
                 try await TimeLimit.run(context.limits.calls.timeout, on: home.reactor) { [caller] in
                     try await Caller.$current.withValue(caller) { try await record.deliverAlarm(due) }

@@ -66,20 +66,21 @@ struct AlarmSweep {
             isReading = true
             return .read(after: position, limit: Self.pageSize)
         }
-        guard inFlight.isEmpty else { return .wait(until: nextTime) }
         if !hasFailures {
-            failures = 0
+            if inFlight.isEmpty { failures = 0 }
             return .wait(until: nextTime)
         }
+        // Also while others are in flight, which may take long.
         return .retry(failures: failures + 1, until: nextTime)
     }
 
     /// Accepts the rows that were read, in the order of their times; nil after an error.
     ///
     /// - Parameters:
+    ///   - last: the name of the last row of the page, also if it is invalid.
     ///   - isLast: true if the store has no rows behind them.
     ///   - now: the time of day in milliseconds since 1970.
-    mutating func didRead(_ page: [Row]?, isLast: Bool, at now: Int64) {
+    mutating func didRead(_ page: [Row]?, last: String? = nil, isLast: Bool, at now: Int64) {
         isReading = false
         let written = writtenDuringRead
         writtenDuringRead = nil
@@ -87,6 +88,8 @@ struct AlarmSweep {
             rows = page.prefix { $0.time <= now }
             nextTime = rows.endIndex < page.endIndex ? page[rows.endIndex].time : nil
             isExhausted = nextTime != nil || isLast
+            // A page of invalid names must not be read again.
+            if page.isEmpty, let last { position = last }
         } else {
             (isExhausted, hasFailures, nextTime) = (true, true, nil)
         }
