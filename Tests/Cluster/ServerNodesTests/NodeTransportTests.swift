@@ -76,7 +76,7 @@ import TrebuchetCluster
         line.send(.open)
         for _ in 0..<2 { line.send(.toOwner, [1]) }
         #expect(await eventually { there.messages == 2 })
-        receiver.refuseMessages()
+        await receiver.refuseMessages()
         // The engine delivers them.
         for _ in 0..<3 { line.send(.toOwner, [2]) }
         await sender.flush()

@@ -80,18 +80,27 @@ final class NodeTransport: Sendable {
         }
     }
 
-    /// Accepts no further messages. Other nodes are told by `end`.
-    func refuseMessages() { state.withLock { $0.isRefusing = true } }
+    /// Accepts no further messages, and returns when the frames of the accepted ones are passed on. Other nodes are told by `end`.
+    func refuseMessages() async {
+        state.withLock { $0.isRefusing = true }
+        while state.withLock({ $0.dispatches > 0 }) { try? await Task.sleep(for: .milliseconds(1)) }
+    }
 
     /// Ends all channels, and tells the other nodes which of their messages this node has accepted: they send the later ones to the next
     /// owners. Otherwise the outcome of calls that arrive too late would be unknown. Returns after at most one second.
     func end() async {
-        refuseMessages()
-        for node in nodes {
-            closeChannels(node, because: .lost)
-            send([.stopped], to: node)
+        let nodes = state.withLock { state in
+            state.reportsEnd = true
+            return Array(state.peers.keys)
         }
+        for node in nodes { reportEnd(to: node) }
         await flush()
+    }
+
+    private func reportEnd(to node: ClusterNode) {
+        guard state.withLock({ $0.informed.insert(node).inserted }) else { return }
+        closeChannels(node, because: .lost)
+        send([.stopped], to: node)
     }
 
     /// Stops sending and receiving without notifying the local channel ends.
@@ -250,15 +259,27 @@ final class NodeTransport: Sendable {
     func setLinks(_ links: NodeLinks) { state.withLock { $0.direct = links } }
 
     private func receive(_ message: NodeMessage, from sender: ClusterNode) {
+        let (isRefused, mustReport) = state.withLock { state in
+            guard state.isRefusing, !state.isClosed else {
+                state.dispatches += 1
+                return (false, false)
+            }
+            // `end` reports it.
+            state.addPeer(sender)
+            return (true, state.reportsEnd)
+        }
+        if mustReport { reportEnd(to: sender) }
+        if isRefused { return }
         // Count the message as handled only at the end. The next message may arrive on another path as soon as this one counts,
         // and must be queued behind these frames.
         defer {
             state.withLock {
+                $0.dispatches -= 1
                 if $0.peers[sender]?.peerEpoch == message.epochs.sender { $0.peers[sender]?.handled = message.number }
             }
         }
         let received: PeerState.ReceiveAction? = state.withLock { state in
-            guard !state.isClosed, !state.isRefusing else { return nil }
+            guard !state.isClosed else { return nil }
             state.addPeer(sender)
             // Before its channels end: what is sent again must not be sent to it.
             if message.frames.contains(where: \.isStopped) { state.peers[sender]?.hasStopped = true }

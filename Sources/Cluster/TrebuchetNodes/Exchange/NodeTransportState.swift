@@ -27,6 +27,12 @@ struct NodeTransportState {
     var isClosed = false
     /// True if messages of other nodes are not accepted any more.
     var isRefusing = false
+    /// The number of accepted messages whose frames are being passed on.
+    var dispatches = 0
+    /// True from the time at which other nodes are told so.
+    var reportsEnd = false
+    /// The nodes that know that no further messages are accepted.
+    var informed: Set<ClusterNode> = []
     /// The number of liveness rounds so far.
     var rounds = 0
     /// The number of the last reading of the live nodes.

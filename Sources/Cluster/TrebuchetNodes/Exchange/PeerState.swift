@@ -132,7 +132,8 @@ struct PeerState {
     ///
     /// - Parameter epoch: greater than all before; odd.
     mutating func startEpoch(_ epoch: UInt64) {
-        (ownEpoch, lastBeforeEpoch, acceptedBeforeEpoch) = (epoch, sent, accepted)
+        // Of a peer that has sent nothing, nothing was accepted.
+        (ownEpoch, lastBeforeEpoch, acceptedBeforeEpoch) = (epoch, sent, accepted ?? (peerEpoch == 0 ? 0 : nil))
         mustSendEpoch = true
     }
 

@@ -297,21 +297,24 @@ final class ClusterRouter: RemoteRouter {
                 + "; other nodes take the slots when its leases expire")
     }
 
-    /// Returns when other nodes have the responses of this node and know which of their messages it has accepted, or after at most three
-    /// seconds. A response that waits for the stream updates of its call would be lost with the process, and its call would have an
-    /// unknown outcome.
+    /// Returns when other nodes have the responses of this node, or after at most two seconds. A response that waits for the stream
+    /// updates of its call would be lost with the process, and its call would have an unknown outcome.
     func flush() async {
-        let deadline = MonotonicClock.now &+ 1_000_000_000
-        await waitForDeliveries(until: deadline)
-        exchange.refuseMessages()
+        await waitForDeliveries()
+        await exchange.flush()
+    }
+
+    /// Accepts no further messages of other nodes, and returns when they know which ones were accepted, or after at most four seconds.
+    func endExchange() async {
+        await exchange.refuseMessages()
         // The last accepted messages are handled.
         for shard in parts.shards { await shard.shard.reactor.perform {} }
-        await waitForDeliveries(until: deadline)
-        await exchange.flush()
+        await flush()
         await exchange.end()
     }
 
-    private func waitForDeliveries(until deadline: UInt64) async {
+    private func waitForDeliveries() async {
+        let deadline = MonotonicClock.now &+ 1_000_000_000
         while pendingDeliveries.hasWaitingMessages, MonotonicClock.now < deadline {
             try? await Task.sleep(for: .milliseconds(2))
         }

@@ -71,7 +71,8 @@ final class SharedStreamChannel: NodeChannelHandler, SharedStreamPublisherOwner,
     private func startStream(_ number: UInt64, _ request: SharedStreamRequest) {
         // The authorization query of a client's node has activated the actor. If it was deactivated since, the next query
         // activates it again.
-        guard case .ready(let record) = shard.location(of: ActorName(request.actor)), record.isClustered,
+        // Calls of the reactor that waited for the activation may still have to begin; the stream does not wait for them.
+        guard let record = shard.directory.record(ActorName(request.actor)), record.isClustered,
             !record.type.isGated, let there = record.home?.serverShard?.node
         else {
             return window.send(SharedStreamMessage.bytes(.moved, number))

@@ -113,6 +113,7 @@ extension TrebuchetServer {
                     await shard.reactor.perform { writer.abandon() }
                 }
             }
+            await context.router?.endExchange()
             await closeEndpoints()
             context.events.emit(.serverStopped)
             releaseReferences()

@@ -111,7 +111,7 @@ package final class ServerShard: @unchecked Sendable {
         reply.deallocate()
     }
 
-    var directory: ActorDirectory { context.directory }
+    package var directory: ActorDirectory { context.directory }
     package var limits: ServerLimits { context.limits }
     var idempotencyCache: ServerIdempotencyCache { context.idempotencyCache }
     /// The writer of states of the server's own actors on this reactor; nil at a server without a store.

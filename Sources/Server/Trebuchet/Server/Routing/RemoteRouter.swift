@@ -35,6 +35,8 @@ package protocol RemoteRouter: AnyObject, Sendable {
     func drain(within limit: Duration) async
     /// Returns when other servers have the responses of this one, or after a time limit.
     func flush() async
+    /// Accepts no further messages of other servers, and returns when they know which ones were accepted.
+    func endExchange() async
     /// Stops the exchange of messages with other servers, as if the process had crashed.
     func stopExchange()
     /// Stops all work and releases the parts of the server.
