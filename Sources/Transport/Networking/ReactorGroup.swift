@@ -43,6 +43,8 @@ public struct ReactorGroup: Sendable {
         let reactors = exclusive.withLock { idle in
             let reused = Array(idle.suffix(count))
             idle.removeLast(reused.count)
+            // The time of day of a server is derived from it: an earlier test must not have advanced it.
+            for reactor in reused { reactor.ahead.store(0, ordering: .relaxed) }
             return reused
         }
         do {
