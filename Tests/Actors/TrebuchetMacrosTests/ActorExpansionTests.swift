@@ -75,11 +75,11 @@ struct ActorExpansionTests {
     @Test(
         "the dispatch table has the lifecycle methods with their effects",
         arguments: [
-            ("func activate() {}", "activate: { actor in\nactor.activate()\n}"),
-            ("func activate() async throws {}", "activate: { actor in\ntry await actor.activate()\n}"),
-            ("func deactivate() throws {}", "deactivate: { actor in\ntry actor.deactivate()\n}"),
-            ("func alarm(_ alarm: Alarm) {}", "alarm: { actor, alarm in\nactor.alarm(alarm)\n}"),
-            ("func alarm(_ due: Trebuchet.Alarm) async {}", "alarm: { actor, alarm in\nawait actor.alarm(alarm)\n}"),
+            ("func activate() {}", "streams: [], activate: { actor in\nactor.activate()\n}"),
+            ("func activate() async throws {}", "streams: [], activate: { actor in\ntry await actor.activate()\n}"),
+            ("func deactivate() throws {}", "streams: [], deactivate: { actor in\ntry actor.deactivate()\n}"),
+            ("func alarm(_ alarm: Alarm) {}", "streams: [], alarm: { actor, alarm in\nactor.alarm(alarm)\n}"),
+            ("func alarm(_ due: Trebuchet.Alarm) async {}", "streams: [], alarm: { actor, alarm in\nawait actor.alarm(alarm)\n}"),
         ])
     func lifecycle(method: String, argument: String) {
         #expect(Expansion("@Trebuchet distributed actor A { \(method) }").contains(argument))
