@@ -79,7 +79,10 @@ struct ActorExpansionTests {
             ("func activate() async throws {}", "streams: [], activate: { actor in\ntry await actor.activate()\n}"),
             ("func deactivate() throws {}", "streams: [], deactivate: { actor in\ntry actor.deactivate()\n}"),
             ("func alarm(_ alarm: Alarm) {}", "streams: [], alarm: { actor, alarm in\nactor.alarm(alarm)\n}"),
-            ("func alarm(_ due: Trebuchet.Alarm) async {}", "streams: [], alarm: { actor, alarm in\nawait actor.alarm(alarm)\n}"),
+            (
+                "func alarm(_ due: Trebuchet.Alarm) async {}",
+                "streams: [], alarm: { actor, alarm in\nawait actor.alarm(alarm)\n}"
+            ),
         ])
     func lifecycle(method: String, argument: String) {
         #expect(Expansion("@Trebuchet distributed actor A { \(method) }").contains(argument))
