@@ -132,8 +132,7 @@ struct PeerState {
     ///
     /// - Parameter epoch: greater than all before; odd.
     mutating func startEpoch(_ epoch: UInt64) {
-        // Of a peer that has sent nothing, nothing was accepted.
-        (ownEpoch, lastBeforeEpoch, acceptedBeforeEpoch) = (epoch, sent, accepted ?? (peerEpoch == 0 ? 0 : nil))
+        (ownEpoch, lastBeforeEpoch, acceptedBeforeEpoch) = (epoch, sent, accepted)
         mustSendEpoch = true
     }
 
