@@ -9,9 +9,9 @@ final class SQLiteWriter {
     /// The numbers of writes and bytes in a transaction beyond which the next request starts another one.
     private static let groupWrites = 10_000
     private static let groupBytes = 2 << 20
-    /// The same for large requests. A small one waits for one such transaction.
+    /// The number of bytes in a transaction of large requests. A small request waits for one such transaction at most.
     private static let groupBytesOfLarge = 512 << 10
-    /// The size in bytes above which a request gives way to smaller ones.
+    /// The size in bytes above which a request is large: smaller requests are written first.
     private static let largeRequest = 64 << 10
 
     /// The large requests that wait, and later requests with one of their keys.

@@ -61,7 +61,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     var longSteps = WorkQueue<any Resumable>()
     /// The number of steps of TLS handshakes that connections have made in this turn.
     private var handshakes = 0
-    /// The maximum number; each takes up to 1 ms.
+    /// The maximum number of such steps in a turn. One step needs at most 1 ms of processor time.
     private static let maximumHandshakes = 4
     /// The time until which long steps rest.
     var endOfRest: UInt64 = 0

@@ -309,26 +309,31 @@ import TrebuchetTesting
         await scene.end()
     }
 
+    /// Returns an interceptor that waits for the entry "end" after an error of the call.
+    private static func workingOnAfterErrors(_ journal: Journal) -> Around {
+        Around { request, next in
+            do {
+                return try await next(request)
+            } catch {
+                journal.record("failed")
+                // A separate task, which the cancellation of the call does not reach.
+                await Task { await journal.wait(for: "end") }.value
+                throw error
+            }
+        }
+    }
+
     @Test("interceptors that work on after a refusal count as a call until they end")
     func workAfterRefusal() async throws {
         let journal = Journal()
         var limits = ServerLimits()
         limits.calls.perConnection = 2
         let scene = try await Scene(
-            [
-                Around { request, next in
-                    do {
-                        return try await next(request)
-                    } catch {
-                        journal.record("refused")
-                        await journal.wait(for: "end")
-                        throw error
-                    }
-                }
-            ], journal: journal, limits: limits, access: AccessPolicy(authorize: { _, _, _ in false }))
+            [Self.workingOnAfterErrors(journal)], journal: journal, limits: limits,
+            access: AccessPolicy(authorize: { _, _, _ in false }))
         let peer = try await RawPeer.connect(scene.address)
         for callID in ["1", "2"] { peer.invoke(callID, "one", "add(_:)", "[1]") }
-        #expect(await eventually { journal.entries.count { $0 == "refused" } == 2 })
+        #expect(await eventually { journal.entries.count { $0 == "failed" } == 2 })
         peer.invoke("3", "one", "add(_:)", "[1]")
         let third = try await peer.next()
         #expect(third?.payload.callID == "3" && third?.payload.error?.code == "rateLimited")
@@ -345,18 +350,7 @@ import TrebuchetTesting
         var limits = ServerLimits()
         limits.calls.perConnection = 2
         let scene = try await Scene(
-            [
-                Around { request, next in
-                    do {
-                        return try await next(request)
-                    } catch {
-                        journal.record("failed")
-                        // A task of its own, which the cancellation does not reach.
-                        await Task { await journal.wait(for: "end") }.value
-                        throw error
-                    }
-                }
-            ], journal: journal, limits: limits)
+            [Self.workingOnAfterErrors(journal)], journal: journal, limits: limits)
         let peer = try await RawPeer.connect(scene.address)
         for callID in ["1", "2"] { peer.invoke(callID, "one", "wait()") }
         #expect(await eventually { journal.entries.count { $0 == "waits" } == 2 })

@@ -62,9 +62,9 @@ public struct _DispatchMethod<A: DistributedActor>: Sendable {
     let arguments: Int
     let generics: Int
     let errorType: (any Error.Type)?
-    /// Whether a client may repeat a call with an unknown outcome.
+    /// True if a client may repeat a call with an unknown outcome.
     let isIdempotent: Bool
-    /// Whether the arguments are hidden from the inspector.
+    /// True if the arguments are hidden from the inspector.
     let isRedacted: Bool
     let body: Body
 
@@ -94,7 +94,7 @@ public struct _DispatchMethod<A: DistributedActor>: Sendable {
 public struct _DispatchStream<A: DistributedActor>: Sendable {
     /// The name on the wire, such as `observeState`.
     let name: String
-    /// Whether the stream is one of a state, which may be conflated. Otherwise it is one of events, which are all delivered.
+    /// True for a stream of a state, whose versions may be conflated. False for events, which are all delivered.
     let isState: Bool
     /// The type of the state or of the events.
     let valueType: any (Codable & Sendable).Type

@@ -80,17 +80,17 @@ final class NodeTransport: Sendable {
         }
     }
 
-    /// Accepts no further messages, and returns when the frames of the accepted ones are passed on. Other nodes are told by `end`.
+    /// Accepts no further messages, and returns when the frames of the accepted ones are passed on. `end` reports it to other nodes.
     func refuseMessages() async {
-        state.withLock { $0.isRefusing = true }
+        state.withLock { $0.acceptance = .refused }
         while state.withLock({ $0.dispatches > 0 }) { try? await Task.sleep(for: .milliseconds(1)) }
     }
 
-    /// Ends all channels, and tells the other nodes which of their messages this node has accepted: they send the later ones to the next
-    /// owners. Otherwise the outcome of calls that arrive too late would be unknown. Returns after at most one second.
+    /// Ends all channels, and reports to the other nodes which of their messages this node has accepted: they send the later ones to the
+    /// next owners. Otherwise the outcome of calls that arrive too late would be unknown. Returns after at most one second.
     func end() async {
         let nodes = state.withLock { state in
-            state.reportsEnd = true
+            state.acceptance = .refusedAndReported
             return Array(state.peers.keys)
         }
         for node in nodes { reportEnd(to: node) }
@@ -259,17 +259,16 @@ final class NodeTransport: Sendable {
     func setLinks(_ links: NodeLinks) { state.withLock { $0.direct = links } }
 
     private func receive(_ message: NodeMessage, from sender: ClusterNode) {
-        let (isRefused, mustReport) = state.withLock { state in
-            guard state.isRefusing, !state.isClosed else {
+        let acceptance = state.withLock { state in
+            guard !state.isClosed, state.acceptance != .accepted else {
                 state.dispatches += 1
-                return (false, false)
+                return NodeTransportState.Acceptance.accepted
             }
-            // `end` reports it.
             state.addPeer(sender)
-            return (true, state.reportsEnd)
+            return state.acceptance
         }
-        if mustReport { reportEnd(to: sender) }
-        if isRefused { return }
+        if acceptance == .refusedAndReported { reportEnd(to: sender) }
+        guard acceptance == .accepted else { return }
         // Count the message as handled only at the end. The next message may arrive on another path as soon as this one counts,
         // and must be queued behind these frames.
         defer {
@@ -281,7 +280,7 @@ final class NodeTransport: Sendable {
         let received: PeerState.ReceiveAction? = state.withLock { state in
             guard !state.isClosed else { return nil }
             state.addPeer(sender)
-            // Before its channels end: what is sent again must not be sent to it.
+            // Set before its channels end: their calls, which are sent again then, must not go to this peer.
             if message.frames.contains(where: \.isStopped) { state.peers[sender]?.hasStopped = true }
             return state.peers[sender]?.receive(message.number, message.epochs)
         }

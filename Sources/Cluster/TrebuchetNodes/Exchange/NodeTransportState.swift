@@ -11,6 +11,15 @@ struct NodeTransportState {
         let isOwn: Bool
     }
 
+    /// The handling of messages of other nodes.
+    enum Acceptance {
+        case accepted
+        /// The last accepted messages are still being handled.
+        case refused
+        /// Each node that has sent messages receives a report.
+        case refusedAndReported
+    }
+
     /// An end that was shed, with the number of messages that its peer received.
     typealias Overflown = (end: any NodeChannelHandler, received: UInt64)
 
@@ -25,13 +34,10 @@ struct NodeTransportState {
     /// Direct links to nodes, which bypass the engine.
     var direct: NodeLinks?
     var isClosed = false
-    /// True if messages of other nodes are not accepted any more.
-    var isRefusing = false
+    var acceptance = Acceptance.accepted
     /// The number of accepted messages whose frames are being passed on.
     var dispatches = 0
-    /// True from the time at which other nodes are told so.
-    var reportsEnd = false
-    /// The nodes that know that no further messages are accepted.
+    /// The nodes to which it was reported that no further messages are accepted.
     var informed: Set<ClusterNode> = []
     /// The number of liveness rounds so far.
     var rounds = 0

@@ -414,8 +414,8 @@ extension ServerConnection {
         }
     }
 
-    /// Calls `done` on this reactor as soon as the connection's streams and the awaited ones are up to date, or after a limit: at
-    /// most half of the call's remaining time, since a stream that does not start must not cost a known response.
+    /// Calls `done` on this reactor as soon as the connection's streams and the awaited ones are up to date. It waits for at most half
+    /// of the call's remaining time: a known response must not be lost because a stream does not start.
     ///
     /// - Parameter bytes: The size of the response.
     func whenStreamsAreCurrent(
@@ -609,7 +609,7 @@ extension ServerConnection {
         }
     }
 
-    // MARK: What a forwarder needs to know
+    // MARK: For the forwarder
 
     /// The name of the connection in messages.
     package var session: String { shard.idempotencyCache.names.text(name) }

@@ -23,7 +23,7 @@ package protocol RemoteRouter: AnyObject, Sendable {
     func makeShardRouters(for shards: [ServerShard]) -> [any ShardRouter]
     /// Starts to route. May be called again after an error.
     ///
-    /// - Parameter mayContinue: True if the server can go on after a loss of shared data.
+    /// - Parameter mayContinue: True if the server continues to run after a loss of shared data.
     func start(_ server: TrebuchetServer, mayContinue: Bool) async throws
     /// Returns when an operator requests the end of the server, or the task is cancelled.
     func waitForStopRequest() async
