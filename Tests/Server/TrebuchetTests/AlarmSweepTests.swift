@@ -1,3 +1,4 @@
+import Platform
 import Testing
 import TrebuchetActors
 
@@ -9,8 +10,6 @@ import TrebuchetActors
 
     private func row(_ time: Int64, _ actor: String) -> Row { Row(time: time, actor: actor) }
 
-    private func name(_ row: Row) -> String { "\(AlarmNamespace.start(of: row.time))/\(row.actor)" }
-
     /// Answers reads from a store until nothing more can be delivered. Returns the deliveries.
     private func deliveries(_ sweep: inout AlarmSweep, _ store: [Row], at now: Int64) -> [Row] {
         var found: [Row] = []
@@ -18,8 +17,8 @@ import TrebuchetActors
             switch sweep.next() {
             case .deliver(let row): found.append(row)
             case .read(let after, let limit):
-                let page = store.sorted { name($0) < name($1) }
-                    .filter { row in after.map { name(row) > $0 } ?? true }.prefix(limit)
+                let page = store.sorted { $0.name.precedesInBytes($1.name) }
+                    .filter { row in after?.precedesInBytes(row.name) ?? true }.prefix(limit)
                 sweep.didRead(Array(page), isLast: page.count < limit, at: now)
             case .wait, .retry, .none: return found
             }
@@ -143,6 +142,18 @@ import TrebuchetActors
         // Its row was passed over, so it is read again, and is gone.
         #expect(deliveries(&sweep, [], at: 50).isEmpty)
         #expect(sweep.next() == .wait(until: nil))
+    }
+
+    @Test(
+        "actors whose names differ only in their normalization are different actors, and a failure of one is not tried again at once"
+    )
+    func canonicallyEqualNames() {
+        var sweep = AlarmSweep(concurrent: 10)
+        let store = [row(10, "e\u{301}"), row(10, "\u{e9}"), row(20, "e\u{301}")]
+        let found = deliveries(&sweep, store, at: 50)
+        #expect(found.map(\.name).map { Array($0.utf8) } == store.prefix(2).map(\.name).map { Array($0.utf8) })
+        sweep.didDeliver(found[0], isFailed: true)
+        #expect(sweep.next() == .retry(failures: 1, until: nil))
     }
 
     @Test("a page of invalid rows is passed over")

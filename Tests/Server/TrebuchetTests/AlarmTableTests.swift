@@ -100,6 +100,14 @@ import TrebuchetActors
         let second = try #require(table.due(at: 1_010).first)
         #expect(throws: TrebuchetError.self) { try table.begin(second) }
         #expect(table.fail(second, at: 1_010, attempts: 5) == .retry(.seconds(2)))
+        // A method that sets its alarm again and does not end.
+        var other = table
+        other.set(.init(name: "a", due: 20))
+        let again = try #require(other.due(at: 2_000).first)
+        #expect(throws: TrebuchetError.self) { try other.begin(again) }
+        other.end(due)
+        begins = try other.begin(again)
+        #expect(begins)
         let isComplete = table.complete(due, at: 1_500)
         #expect(isComplete && table.isEmpty)
         begins = try table.begin(second)

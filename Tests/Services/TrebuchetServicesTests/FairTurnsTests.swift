@@ -116,19 +116,15 @@ import Trebuchet
 
     /// Returns whether a caller must wait after its slice of 3 ms, and whether it must after a pause and a slice of another one.
     private static func mustWait(on reactor: Reactor) -> [Bool] {
-        let turns = FairTurns(reactor)
-        func useTime(_ work: FairTurns.Work) {
-            let start = MonotonicClock.now
-            while MonotonicClock.now < start + 3_000_000 {}
-            var work = work
-            turns.charge(MonotonicClock.now - start, to: &work)
-        }
+        let turns = FairTurns(reactor, at: 0)
         let callers = (0..<2).map { _ in CallerConnection(principal: nil, remoteAddress: nil) }
-        let works = callers.map { FairTurns.Work($0) }
-        useTime(works[0])
+        var works = callers.map { FairTurns.Work($0) }
+        func useTime(_ place: Int, until now: UInt64) {
+            turns.charge(3_000_000, within: 3_000_000, to: &works[place], at: now)
+        }
+        useTime(0, until: 3_000_000)
         let before = turns.mustWait(works[0])
-        ThreadSemaphore().wait(within: .milliseconds(20))
-        useTime(works[1])
+        useTime(1, until: 26_000_000)
         return [before, turns.mustWait(works[0])]
     }
 
@@ -206,7 +202,7 @@ import Trebuchet
         limits.writesPerConnection = RateLimit(callsPerSecond: 10_000, burst: 10_000)
         limits.writesPerPrincipal = limits.writesPerConnection
         let many = 60
-        let order = CallOrder(of: "ada", count: kind == "open" ? many + 1 : many, other: "bob")
+        let order = CallOrder(count: kind == "open" ? many + 1 : many, other: "bob")
         try await CollectionTestEnvironment.run(
             rules: ClosureRules { _, _, _ in }, limits: limits, reactors: 1, interceptors: [order]
         ) { environment in
@@ -265,12 +261,10 @@ private final class CallOrder: ServerInterceptor {
         }
     }
 
-    private let (caller, count, other): (String, Int, String)
+    private let (count, other): (Int, String)
     private let state = Mutex(State())
 
-    init(of caller: String, count: Int, other: String) {
-        (self.caller, self.count, self.other) = (caller, count, other)
-    }
+    init(count: Int, other: String) { (self.count, self.other) = (count, other) }
 
     /// The number of calls of the first caller that have ended during the call of the other one.
     var endedDuringOtherCall: Int? { state.withLock { $0.endedDuringOtherCall } }

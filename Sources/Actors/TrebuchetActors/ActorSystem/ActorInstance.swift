@@ -16,6 +16,8 @@ package final class ActorInstance: Sendable {
     package let isUnwatched = Atomic<Bool>(true)
     /// Set after the actor's `activate()` has run.
     package let hasActivated = Atomic<Bool>(false)
+    /// True while the actor's `activate()` runs, also after its time limit.
+    package let isActivating = Atomic<Bool>(false)
     private let wasEntered = Atomic<Bool>(true)
     /// The number of calls that run in tasks; far below zero after deactivation.
     private let users = Atomic<Int>(0)

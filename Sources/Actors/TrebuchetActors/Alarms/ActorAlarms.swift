@@ -51,38 +51,24 @@ public struct ActorAlarms {
     ///   - name: the name, of at most 128 bytes (`ServerLimits.alarms.nameBytes`).
     ///   - date: the due time by the server's clock. The alarm is never delivered earlier; one in the past is due immediately.
     ///   - interval: the interval of a recurring alarm, at least one second; nil, the default, for a single one.
-    ///   - payload: a value for the delivery, of at most 1 KiB as JSON (`ServerLimits.alarms.payloadBytes`).
+    ///   - payload: a value for the delivery, of at most 1 KiB as JSON (`ServerLimits.alarms.payloadBytes`); none by default.
     /// - Throws: `invalidArguments` for a name, interval or payload that is not permitted, `rateLimited` if the actor has too many
     ///   alarms (`ServerLimits.alarms.perActor`), `internal` if it cannot have alarms.
     public func set(
-        _ name: String, at date: Date, every interval: Duration? = nil, payload: some Encodable
+        _ name: String, at date: Date, every interval: Duration? = nil, payload: (any Encodable)? = nil
     ) throws(TrebuchetError) {
         try alarms.get().set(name, at: Self.time(of: date), every: interval, json: Self.json(payload, of: name))
-    }
-
-    /// Sets an alarm without a payload, and replaces one with the same name.
-    public func set(_ name: String, at date: Date, every interval: Duration? = nil) throws(TrebuchetError) {
-        try alarms.get().set(name, at: Self.time(of: date), every: interval, json: nil)
     }
 
     /// Sets an alarm like the synchronous form, and returns after it is written, with all changes of states up to now.
     ///
     /// - Throws: also the error of the write.
     public func set(
-        _ name: String, at date: Date, every interval: Duration? = nil, payload: some Encodable,
+        _ name: String, at date: Date, every interval: Duration? = nil, payload: (any Encodable)? = nil,
         isolation: isolated (any Actor)? = #isolation
     ) async throws(TrebuchetError) {
         let alarms = try alarms.get()
         try alarms.set(name, at: Self.time(of: date), every: interval, json: Self.json(payload, of: name))
-        try await alarms.written(isolation: isolation)
-    }
-
-    /// Sets an alarm without a payload, and returns after it is written, with all changes of states up to now.
-    public func set(
-        _ name: String, at date: Date, every interval: Duration? = nil, isolation: isolated (any Actor)? = #isolation
-    ) async throws(TrebuchetError) {
-        let alarms = try alarms.get()
-        try alarms.set(name, at: Self.time(of: date), every: interval, json: nil)
         try await alarms.written(isolation: isolation)
     }
 
@@ -97,18 +83,27 @@ public struct ActorAlarms {
     public var pending: [Alarm] { (try? alarms.get())?.pending ?? [] }
 
     /// Rounds up, because an alarm is never early.
-    private static func time(of date: Date) -> Int64 {
+    private static func time(of date: Date) throws(TrebuchetError) -> Int64 {
         let milliseconds = (date.timeIntervalSince1970 * 1_000).rounded(.up)
+        guard !milliseconds.isNaN else {
+            throw TrebuchetError(.invalidArguments, "the time of the alarm is not a number")
+        }
         guard milliseconds > 0 else { return 0 }
         return milliseconds < Double(AlarmTable.latest) ? Int64(milliseconds) : AlarmTable.latest
     }
 
-    private static func json(_ payload: some Encodable, of name: String) throws(TrebuchetError) -> String {
+    private static func json(_ payload: (any Encodable)?, of name: String) throws(TrebuchetError) -> String? {
+        guard let payload else { return nil }
+        return try json(encoding: payload, of: name)
+    }
+
+    private static func json(encoding payload: some Encodable, of name: String) throws(TrebuchetError) -> String {
         var buffer = ByteBuffer()
         do {
             try ValueCoder().encode(payload, into: &buffer)
         } catch {
-            throw TrebuchetError(.invalidArguments, "the payload of alarm '\(name)' cannot be encoded: \(error)")
+            throw TrebuchetError(
+                .invalidArguments, "the payload of alarm '\(name.prefix(bytes: 128))' cannot be encoded: \(error)")
         }
         return String(decoding: buffer.bytes, as: UTF8.self)
     }

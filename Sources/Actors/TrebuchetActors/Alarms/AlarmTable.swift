@@ -32,8 +32,6 @@ package struct AlarmTable: Sendable {
     private struct Slot {
         var entry: Entry
         var revision: UInt64
-        /// True while the method runs, also after its time limit.
-        var isRunning = false
     }
 
     /// The consequence of a failed attempt.
@@ -53,6 +51,8 @@ package struct AlarmTable: Sendable {
 
     private var slots: [Slot] = []
     private var lastRevision: UInt64 = 0
+    /// The names of alarms whose methods run, also after their time limits and after they were set again or cancelled.
+    private var running: Set<ByteText> = []
 
     /// Creates an empty table.
     package init() {}
@@ -66,7 +66,7 @@ package struct AlarmTable: Sendable {
     /// All alarms, in the order of their times.
     package var entries: [Entry] { sorted(slots).map(\.entry) }
 
-    package func contains(_ name: String) -> Bool { slots.contains { $0.entry.name == name } }
+    package func contains(_ name: String) -> Bool { slots.contains { $0.entry.name.isSameBytes(as: name) } }
 
     /// Adds an alarm, and replaces one with the same name.
     package mutating func set(_ entry: Entry) {
@@ -77,7 +77,7 @@ package struct AlarmTable: Sendable {
     /// Removes an alarm. Returns false if there is none of the name.
     @discardableResult
     package mutating func cancel(_ name: String) -> Bool {
-        guard let index = slots.firstIndex(where: { $0.entry.name == name }) else { return false }
+        guard let index = slots.firstIndex(where: { $0.entry.name.isSameBytes(as: name) }) else { return false }
         slots.remove(at: index)
         return true
     }
@@ -93,16 +93,17 @@ package struct AlarmTable: Sendable {
     /// - Throws: `timeout` if the method still runs since an earlier attempt.
     package mutating func begin(_ due: DueAlarm) throws(TrebuchetError) -> Bool {
         guard let index = index(of: due) else { return false }
-        guard !slots[index].isRunning else {
+        let name = ByteText(due.alarm.name)
+        guard !running.contains(name) else {
             throw TrebuchetError(.timeout, "alarm(_:) still runs since an earlier attempt")
         }
         guard (slots[index].entry.failures ?? 0) + 1 == due.alarm.attempt else { return false }
-        slots[index].isRunning = true
+        running.insert(name)
         return true
     }
 
     /// Notes that the method of a delivery has ended.
-    package mutating func end(_ due: DueAlarm) { if let index = index(of: due) { slots[index].isRunning = false } }
+    package mutating func end(_ due: DueAlarm) { running.remove(ByteText(due.alarm.name)) }
 
     /// Ends a delivery: removes the alarm, or moves a recurring one to its next period after `now`. A method that succeeds after its time
     /// limit has succeeded.
@@ -142,7 +143,6 @@ package struct AlarmTable: Sendable {
         slots[index].entry.failures = nil
         slots[index].entry.retry = nil
         slots[index].revision = nextRevision()
-        slots[index].isRunning = false
     }
 
     private func index(of due: DueAlarm) -> Int? { slots.firstIndex { $0.revision == due.revision } }

@@ -18,8 +18,10 @@ package enum AlarmNamespace {
         return String(repeating: "0", count: digits - text.utf8.count) + text
     }
 
+    package static func rowName(_ time: Int64, _ actor: String) -> String { "\(start(of: time))/\(actor)" }
+
     package static func row(_ time: Int64, _ actor: String) -> StateKey {
-        StateKey(times, "\(start(of: time))/\(actor)", partition: actor)
+        StateKey(times, rowName(time, actor), partition: actor)
     }
 
     /// Returns the time and the actor of a row; nil for another name.
@@ -98,6 +100,8 @@ package final class PersistedAlarms: Sendable {
             )
         }
         let milliseconds = interval.map { min(Int64($0.milliseconds), AlarmTable.latest) }
+        // A time in the past would put it before alarms of other actors that are late.
+        let time = max(time, settings.now())
         state.value.table.set(AlarmTable.Entry(name: name, due: time, interval: milliseconds, payload: json))
         didChange()
     }

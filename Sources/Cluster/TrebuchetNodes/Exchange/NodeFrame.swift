@@ -58,7 +58,8 @@ struct NodeFrame: Equatable, Sendable {
         return NodeFrame(.ended, channelID: 0, payload)
     }
 
-    /// The report of a node that accepts no further messages, ever.
+    /// The report of a node that accepts no further messages, ever. It is a form of `leaving`, because nodes that do not know a kind discard
+    /// the message.
     static let stopped = NodeFrame(.leaving, channelID: 0, [1])
     /// True for the report of a node that accepts no further messages.
     var isStopped: Bool { kind == .leaving && !payload.isEmpty }

@@ -74,16 +74,19 @@ final class NodeTransport: Sendable {
 
     /// Returns when the waiting frames have been sent, or after one second.
     func flush() async {
-        let deadline = MonotonicClock.now &+ 1_000_000_000
-        while state.withLock({ $0.peers.values.contains { $0.isSending } }), MonotonicClock.now < deadline {
-            try? await Task.sleep(for: .milliseconds(2))
-        }
+        await Self.wait { state.withLock { $0.peers.values.contains { $0.isSending } } }
     }
 
-    /// Accepts no further messages, and returns when the frames of the accepted ones are passed on. `end` reports it to other nodes.
+    /// Waits as long as the condition is true, for at most one second.
+    static func wait(while condition: () -> Bool) async {
+        let deadline = MonotonicClock.now &+ 1_000_000_000
+        while condition(), MonotonicClock.now < deadline { try? await Task.sleep(for: .milliseconds(2)) }
+    }
+
+    /// Accepts no further messages, and returns when the frames of the accepted ones are passed on, or after one second. `end` reports it to other nodes.
     func refuseMessages() async {
         state.withLock { $0.acceptance = .refused }
-        while state.withLock({ $0.dispatches > 0 }) { try? await Task.sleep(for: .milliseconds(1)) }
+        await Self.wait { state.withLock { $0.dispatches > 0 } }
     }
 
     /// Ends all channels, and reports to the other nodes which of their messages this node has accepted: they send the later ones to the
@@ -260,7 +263,7 @@ final class NodeTransport: Sendable {
 
     private func receive(_ message: NodeMessage, from sender: ClusterNode) {
         let acceptance = state.withLock { state in
-            guard !state.isClosed, state.acceptance != .accepted else {
+            if state.isClosed || state.acceptance == .accepted {
                 state.dispatches += 1
                 return NodeTransportState.Acceptance.accepted
             }

@@ -314,10 +314,7 @@ final class ClusterRouter: RemoteRouter {
     }
 
     private func waitForDeliveries() async {
-        let deadline = MonotonicClock.now &+ 1_000_000_000
-        while pendingDeliveries.hasWaitingMessages, MonotonicClock.now < deadline {
-            try? await Task.sleep(for: .milliseconds(2))
-        }
+        await NodeTransport.wait { pendingDeliveries.hasWaitingMessages }
     }
 
     /// Stops the exchange of messages with other nodes.

@@ -64,13 +64,14 @@ final class FairTurns: EndOfTurnTask {
     private var average = ScanSlice.duration
     private var isRegistered = false
     /// The end of the last slice that counted, or of the last wait.
-    private var lastUse = MonotonicClock.now
+    private var lastUse: UInt64
     private var threadTime = ThreadTime()
     /// The number of slices whose time was counted; for tests.
     private(set) var sliceCount = 0
 
-    init(_ reactor: any EventLoop) {
+    init(_ reactor: any EventLoop, at now: UInt64 = MonotonicClock.now) {
         self.reactor = reactor
+        lastUse = now
         tasks = TaskSuspender(reactor)
     }
 
@@ -130,8 +131,15 @@ final class FairTurns: EndOfTurnTask {
 
     /// Counts the time of a slice that ends now, without the time in which other threads had the processor.
     func charge(_ elapsed: UInt64, to work: inout Work) {
-        let nanoseconds = min(elapsed, threadTime.sinceLastReading())
-        let now = MonotonicClock.now
+        charge(min(elapsed, threadTime.sinceLastReading()), within: elapsed, to: &work, at: MonotonicClock.now)
+    }
+
+    /// Counts the time of a slice that ends now.
+    ///
+    /// - Parameters:
+    ///   - nanoseconds: the processor time.
+    ///   - elapsed: the time since its begin.
+    func charge(_ nanoseconds: UInt64, within elapsed: UInt64, to work: inout Work, at now: UInt64) {
         settle(until: now &- elapsed)
         lastUse = now
         sliceCount += 1

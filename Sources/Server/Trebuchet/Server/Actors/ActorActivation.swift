@@ -18,10 +18,17 @@ struct ActorActivation: Sendable {
     ///   a failure, so that the next actor of its name can load them. Nil for an actor that stays.
     /// - Throws: the error of `activate()`, or `timeout`.
     func run(_ record: ActorRecord, releasingStatesIn locals: LocalActors? = nil) async throws {
-        guard record.hasActivation, !record.actorInstance.hasActivated.load(ordering: .acquiring) else { return }
+        let instance = record.actorInstance
+        guard record.hasActivation, !instance.hasActivated.load(ordering: .acquiring) else { return }
         do {
-            try await TimeLimit.run(Self.limit, on: record.home?.reactor ?? loop) { try await record.activate() }
-            record.actorInstance.hasActivated.store(true, ordering: .releasing)
+            guard !instance.isActivating.exchange(true, ordering: .acquiringAndReleasing) else {
+                throw TrebuchetError(.unavailable, "it still runs since an earlier attempt")
+            }
+            try await TimeLimit.run(Self.limit, on: record.home?.reactor ?? loop) {
+                defer { instance.isActivating.store(false, ordering: .releasing) }
+                try await record.activate()
+                instance.hasActivated.store(true, ordering: .releasing)
+            }
         } catch {
             log.logLine("activate() of actor '\(record.name)' failed; the next call tries again: \(error)")
             if let locals { await release(record, locals) }

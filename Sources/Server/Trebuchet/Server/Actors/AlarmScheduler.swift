@@ -21,13 +21,12 @@ final class AlarmScheduler: Sendable {
     private let caller = Caller(connection: CallerConnection(ofServer: (), isShared: true))
     private let state: LoopVariable<State>
     /// Set when no further delivery may begin. Read on any thread.
-    private let isStopping = Atomic<Bool>(false)
+    private let isStopped = Atomic<Bool>(false)
 
     /// The rows, the timers, and the callers of `stop`.
     private struct State {
         var sweep: AlarmSweep
         var isRunning = false
-        var isStopped = false
         var timer: LoopTimer?
         var retryTimer: LoopTimer?
         var waiting: [CheckedContinuation<Void, Never>] = []
@@ -90,8 +89,7 @@ final class AlarmScheduler: Sendable {
     // MARK: The sweep
 
     private func cancel() {
-        state.value.isStopped = true
-        isStopping.store(true, ordering: .releasing)
+        isStopped.store(true, ordering: .releasing)
         state.value.timer?.cancel()
         state.value.retryTimer?.cancel()
         (state.value.timer, state.value.retryTimer) = (nil, nil)
@@ -104,7 +102,7 @@ final class AlarmScheduler: Sendable {
     }
 
     private func advance() {
-        guard state.value.isRunning, !state.value.isStopped else { return }
+        guard state.value.isRunning, !isStopped.load(ordering: .acquiring) else { return }
         while true {
             switch state.value.sweep.next() {
             case .deliver(let row): deliver(row)
@@ -183,7 +181,7 @@ final class AlarmScheduler: Sendable {
                     if let next { self.state.value.sweep.didWrite(next) }
                 case .failure: self.state.value.sweep.didDeliver(row, isFailed: true)
                 }
-                if self.state.value.isStopped { self.resumeWaiting() } else { self.advance() }
+                if self.isStopped.load(ordering: .acquiring) { self.resumeWaiting() } else { self.advance() }
             }
         }
     }
@@ -199,7 +197,7 @@ final class AlarmScheduler: Sendable {
         }
         let clock = clock
         for due in await home.reactor.perform({ alarms.due(at: clock.now(), row: row.time) }) {
-            guard !isStopping.load(ordering: .acquiring) else { break }
+            guard !isStopped.load(ordering: .acquiring) else { break }
             do {
                 try await TimeLimit.run(context.limits.calls.timeout, on: home.reactor) { [caller] in
                     try await Caller.$current.withValue(caller) { try await record.deliverAlarm(due) }
@@ -210,6 +208,8 @@ final class AlarmScheduler: Sendable {
                     return alarms.fail(due)
                 }
                 report(error, of: due, row.actor, consequence)
+                // One that takes too long must not use the place of this delivery for the others of its actor too.
+                if (error as? TrebuchetError)?.code == .timeout { break }
             }
         }
         if let error = await persisted.written() { throw error }
@@ -232,6 +232,9 @@ final class AlarmScheduler: Sendable {
     /// Returns the actor, which it activates if necessary, as one that is in use.
     private func enterActor(_ name: ActorName) async throws -> ActorRecord {
         for _ in 0..<Self.activationAttempts {
+            guard !isStopped.load(ordering: .acquiring) else {
+                throw TrebuchetError(.unavailable, "the server is shutting down")
+            }
             let record = try await activeActor(name)
             if record.actorInstance.enter() { return record }
         }

@@ -1,3 +1,4 @@
+internal import Platform
 internal import TrebuchetActors
 
 /// Decides which alarms of a store a server delivers next: a pure core, which reads no clock and no store.
@@ -10,6 +11,9 @@ struct AlarmSweep {
     struct Row: Equatable, Sendable {
         let time: Int64
         let actor: String
+
+        /// Its name in the store.
+        var name: String { AlarmNamespace.rowName(time, actor) }
     }
 
     /// The next step of the server.
@@ -34,8 +38,10 @@ struct AlarmSweep {
     private var position: String?
     /// Due rows that were read.
     private var rows: ArraySlice<Row> = []
-    /// The actors whose alarms are being delivered, with the time of a row that was passed over meanwhile.
-    private var inFlight: [String: Int64?] = [:]
+    /// The actors whose alarms are being delivered.
+    private var inFlight: Set<ByteText> = []
+    /// The earliest times of rows of these actors that were passed over meanwhile.
+    private var passedOver: [ByteText: Int64] = [:]
     private var isReading = false
     /// The earliest time of the rows that were written during a read, which may lack them.
     private var writtenDuringRead: Int64?
@@ -54,12 +60,10 @@ struct AlarmSweep {
     /// Returns the next step.
     mutating func next() -> Step {
         while inFlight.count < concurrent, let row = rows.popFirst() {
-            position = Self.name(of: row)
-            guard let passed = inFlight[row.actor] else {
-                inFlight[row.actor] = .some(nil)
-                return .deliver(row)
-            }
-            inFlight[row.actor] = .some(min(passed ?? row.time, row.time))
+            position = row.name
+            let actor = ByteText(row.actor)
+            if inFlight.insert(actor).inserted { return .deliver(row) }
+            passedOver[actor] = min(passedOver[actor] ?? row.time, row.time)
         }
         guard rows.isEmpty, !isReading else { return .none }
         guard isExhausted else {
@@ -99,7 +103,10 @@ struct AlarmSweep {
     /// Ends a delivery. After a failure the row is read again later.
     mutating func didDeliver(_ row: Row, isFailed: Bool) {
         if isFailed { hasFailures = true }
-        if case .some(.some(let passed)) = inFlight.removeValue(forKey: row.actor) { didWrite(passed) }
+        let actor = ByteText(row.actor)
+        inFlight.remove(actor)
+        // After a failure `restart` reads it again, with all others, after a delay.
+        if let time = passedOver.removeValue(forKey: actor), !isFailed { didWrite(time) }
     }
 
     /// Accounts for a row that was written with this time.
@@ -109,10 +116,9 @@ struct AlarmSweep {
             return
         }
         let start = AlarmNamespace.start(of: time)
-        if let last = rows.last.map({ Self.name(of: $0) }) ?? position, start.utf8.lexicographicallyPrecedes(last.utf8)
-        {
+        if let last = rows.last?.name ?? position, start.precedesInBytes(last) {
             // All rows from this time on are read again, in their order.
-            if let position, start.utf8.lexicographicallyPrecedes(position.utf8) { self.position = start }
+            if let position, start.precedesInBytes(position) { self.position = start }
             (rows, isExhausted, nextTime) = ([], false, nil)
         } else if isExhausted {
             nextTime = min(nextTime ?? time, time)
@@ -130,6 +136,4 @@ struct AlarmSweep {
         failures += 1
         (position, rows, isExhausted, nextTime, hasFailures) = (nil, [], false, nil, false)
     }
-
-    private static func name(of row: Row) -> String { "\(AlarmNamespace.start(of: row.time))/\(row.actor)" }
 }
