@@ -229,20 +229,18 @@ private distributed actor Silent {
     func throwing() async throws {
         var limits = ServerLimits()
         limits.alarms.attempts = 3
+        limits.calls.timeout = .seconds(1_000_000)
         try await withServer(limits: limits, failures: 5) { client, _ in
             let auction = try client.resolve(Auction.self, id: "auctions/1")
             try await auction.open("close", inSeconds: 1_000)
             try await auction.open("later", inSeconds: 100_000)
             await clock.advance(by: .seconds(1_001))
-            for attempt in 1...3 {
-                await journal.wait { $0.count == attempt }
-                #expect(journal.entries.last == "auctions/1: close \(attempt) ada true")
-                guard attempt < 3 else { break }
-                #expect(try await eventually { try await auction.pending().first == "close \(attempt + 1)" })
-                while journal.entries.count == attempt { await clock.advance(by: .seconds(1)) }
-            }
+            // The delays are a few seconds, which may also pass by themselves on a slow machine.
+            while journal.entries.count < 3 { await clock.advance(by: .seconds(1)) }
             #expect(try await eventually { try await auction.pending() == ["later 1"] })
+            await clock.advance(by: .seconds(1_000))
         }
+        #expect(journal.entries == (1...3).map { "auctions/1: close \($0) ada true" })
         #expect(log.entries.count { $0.contains("failed at all 3 attempts; it is removed") } == 1, "\(log.entries)")
     }
 
