@@ -32,6 +32,9 @@ enum ServeCommand {
             OptionSpec(
                 "--static", "DIR", "serve the files of this folder, except names that begin with a dot"),
             OptionSpec(
+                "--http-calls", nil,
+                "accept calls over HTTP: POST /call/ACTOR/METHOD with a JSON array of the arguments"),
+            OptionSpec(
                 "--schema", nil,
                 "publish the hosted actors at /schema.json (loopback only; disabled with --origins, "
                     + "--trusted-proxies or another host)"),
@@ -232,6 +235,7 @@ enum ServeCommand {
             access.authorize = { caller, _, _ in caller?.principal?.roles.contains("clerk") == true }
         }
         access.trustedProxies = proxies
+        access.acceptsHTTPCalls = arguments.has("--http-calls")
         let hostsExamples = arguments.has("--examples")
         let limits = hostsExamples ? ExampleActors.limits : ServerLimits()
         let server = TrebuchetServer(
@@ -276,6 +280,7 @@ enum ServeCommand {
         if let folder = arguments.string("--static") {
             Console.announce("pages: the files of \(folder), at \(pageURL)")
         }
+        if access.acceptsHTTPCalls { Console.announce("http: calls at \(pageURL)call/ACTOR/METHOD") }
         if hostsExamples {
             Console.announce("open: \(pageURL) in a browser")
             Console.announce("try: trebuchet observe --url \(url) todos observeState")
