@@ -60,6 +60,14 @@ struct LifecycleMethod {
                 severity: .warning))
     }
 
+    /// Returns an error for such a method in `#if`: the dispatch table would refer to it in every build.
+    func error(about function: FunctionDeclSyntax, if condition: String?) -> Diagnostic? {
+        guard condition != nil else { return nil }
+        return MacroDiagnostic.error(
+            "conditionalLifecycle", at: function.name,
+            "'\(kind.signature)' cannot be declared in '#if'; put the condition into its body")
+    }
+
     /// The argument in the dispatch table, such as `activate: { actor in actor.activate() }`.
     var argument: String {
         let (parameter, argument) = kind == .alarm ? (", alarm", "alarm") : ("", "")

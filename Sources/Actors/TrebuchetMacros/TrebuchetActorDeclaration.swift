@@ -53,7 +53,9 @@ struct TrebuchetActorDeclaration {
                 if let warning = LifecycleMethod.warning(about: function) { diagnostics.append(warning) }
                 distributed.append(ConditionallyCompiled(try DistributedMember(function), if: condition))
             case .functionDecl(let function):
-                if let method = LifecycleMethod(function) { lifecycle[method.kind] = method }
+                guard let method = LifecycleMethod(function) else { return }
+                lifecycle[method.kind] = method
+                if let error = method.error(about: function, if: condition) { diagnostics.append(error) }
             case .initializerDecl: hasInitializer = true
             case .variableDecl(let variable):
                 valueless += ValuelessProperty.properties(in: variable)

@@ -28,7 +28,7 @@ struct DiagnosticsTests {
     }
 
     @Test(
-        "a lifecycle method that clients could call is diagnosed",
+        "a lifecycle method that clients could call, or in #if, is diagnosed",
         arguments: [
             ("activate()", "activate()", "the actor is activated"),
             ("deactivate()", "deactivate()", "the actor is deactivated"),
@@ -44,6 +44,11 @@ struct DiagnosticsTests {
                 == "a distributed '\(name)' can be called by clients; remove 'distributed' to run it when \(event)")
         #expect(name.hasPrefix(finding.token))
         #expect(Expansion("@Trebuchet distributed actor A {\n    func \(declaration) {}\n}").findings.isEmpty)
+        let conditional = Expansion(
+            "@Trebuchet distributed actor A {\n    #if DEBUG\n    func \(declaration) {}\n    #endif\n}")
+        #expect(
+            conditional.findings.map(\.message)
+                == ["'\(name)' cannot be declared in '#if'; put the condition into its body"])
     }
 
     @Test("properties without a value, of an actor without an initializer, are diagnosed")

@@ -351,4 +351,34 @@ private distributed actor Silent {
         try await expectRows(0)
         await server.shutdown(drain: .zero)
     }
+
+    @Test("an actor whose activation does not end delays no others")
+    func endlessActivation() async throws {
+        try await withServer { client, _ in
+            for number in 1...2 {
+                try await client.resolve(Auction.self, id: "auctions/\(number)").open(
+                    "close", inSeconds: Double(number))
+            }
+        }
+        var limits = ServerLimits()
+        limits.alarms.concurrent = 1
+        limits.calls.timeout = .milliseconds(20)
+        let server = TrebuchetServer(
+            transport: .webSocket(port: 0), clock: clock, limits: limits, store: store,
+            log: ConsoleLog { [log] in log.record($0) })
+        let (system, journal) = (server.actorSystem, journal)
+        server.expose(Auction.self, as: "auctions/*") { name in
+            if name == "auctions/1" { await journal.wait(for: "end") }
+            return Auction(name: name, journal: journal, actorSystem: system)
+        }
+        await server.shiftAlarmClock(by: .seconds(100))
+        try await server.start()
+        await journal.wait { $0.contains { $0.hasPrefix("auctions/2: close") } }
+        #expect(log.entries.contains { $0.contains("'auctions/1' cannot be delivered") }, "\(log.entries)")
+        journal.record("end")
+        while !journal.entries.contains(where: { $0.hasPrefix("auctions/1: close") }) {
+            await clock.advance(by: .seconds(1))
+        }
+        await server.shutdown(drain: .zero)
+    }
 }

@@ -72,6 +72,20 @@ public struct Caller: Sendable {
         return principal.name != connection.principal?.name
     }
 
+    /// Returns the error of a call that was admitted before and has not started; nil if it may start. It never starts as a principal
+    /// that has left the connection, nor after its access was revoked.
+    package func refusalAfterAdmission(of actor: @autoclosure () -> String) -> TrebuchetError? {
+        if connection.isRevoked, let revocation = connection.revocation(of: actor()) { return revocation }
+        return hasLeft ? Self.replacedPrincipal : nil
+    }
+
+    /// The error of a call that has waited until its principal had left the connection.
+    package static var replacedPrincipal: TrebuchetError {
+        TrebuchetError(
+            .unauthenticated,
+            "the principal of the connection has changed before the call started; sign in and call again")
+    }
+
     /// Returns whether both are the same caller, with the same principal object.
     package static func areIdentical(_ a: Caller?, _ b: Caller?) -> Bool { a?.identity === b?.identity }
     /// The client's address; nil for a client in this process. Behind a proxy of `AccessPolicy.trustedProxies` it is the

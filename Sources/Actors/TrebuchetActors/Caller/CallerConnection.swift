@@ -48,6 +48,8 @@ public final class CallerConnection: Sendable, Hashable {
     /// The number of times `principal` was set. Incremented after the change, so that a reader that sees the new count also
     /// sees the new principal.
     package let principalChanges = Atomic<UInt64>(0)
+    /// Whether there is a revocation: readers of this value need no lock.
+    private let isRevokedFlag = Atomic<Bool>(false)
 
     private static let lastNumber = Atomic<UInt64>(0)
 
@@ -86,6 +88,7 @@ public final class CallerConnection: Sendable, Hashable {
             let (changed, observers) = state.withLock { state in
                 defer {
                     (state.principal, state.revocation) = (newValue, nil)
+                    isRevokedFlag.store(false, ordering: .releasing)
                     principalChanges.add(1, ordering: .releasing)
                 }
                 return (
@@ -123,6 +126,7 @@ public final class CallerConnection: Sendable, Hashable {
         if isShared { return }
         let (changed, observers) = state.withLock { state in
             state.revocation = Revocation(error: TrebuchetError(.unauthenticated, reason), exempt: actor)
+            isRevokedFlag.store(true, ordering: .releasing)
             return (state.authorizationChanged, state.revocationObservers)
         }
         changed?()
@@ -130,7 +134,7 @@ public final class CallerConnection: Sendable, Hashable {
     }
 
     /// A Boolean value that indicates whether the authorization is revoked.
-    public var isRevoked: Bool { state.withLock { $0.revocation != nil } }
+    public var isRevoked: Bool { isRevokedFlag.load(ordering: .acquiring) }
 
     /// The revocation in force.
     package var currentRevocation: Revocation? { state.withLock { $0.revocation } }

@@ -56,6 +56,9 @@ package struct AlarmSettings: Sendable {
 ///
 /// Only on the reactor of its actor, except for constants.
 package final class PersistedAlarms: Sendable {
+    /// Failed writes with unknown outcomes may leave several rows.
+    private static let maximumRows = 16
+
     private let actor: String
     private let settings: AlarmSettings
     private weak let states: PersistedStates?
@@ -64,12 +67,14 @@ package final class PersistedAlarms: Sendable {
     /// The alarms, and what the store has of them.
     private struct State {
         var table: AlarmTable
-        /// The times of the rows that the store may have.
+        /// The times of the rows that the store may have, at most `maximumRows`: a row that is missing here is deleted when it is due.
         var rows: Set<Int64>
         var hasChanged = false
         /// Set while a write has the alarms; `writtenTime` is then the time of its row, nil for none.
         var isWriting = false
         var writtenTime: Int64?
+        /// The rows that this write deletes.
+        var deletedRows: Set<Int64> = []
     }
 
     init(_ table: AlarmTable, of actor: String, _ settings: AlarmSettings, by states: PersistedStates) {
@@ -148,8 +153,16 @@ package final class PersistedAlarms: Sendable {
     ///
     /// - Parameter row: the time of the row that the server has found. If no alarm has written it, it is deleted.
     package func due(at now: Int64, row: Int64) -> [DueAlarm] {
-        if state.value.rows.insert(row).inserted { didChange() }
+        if !state.value.rows.contains(row) {
+            insertRow(row)
+            didChange()
+        }
         return state.value.table.due(at: now)
+    }
+
+    private func insertRow(_ time: Int64) {
+        if state.value.rows.count >= Self.maximumRows { state.value.rows.removeFirst() }
+        state.value.rows.insert(time)
     }
 
     /// Begins a delivery, immediately before its method runs. Returns false if the method must not run.
@@ -180,12 +193,13 @@ package final class PersistedAlarms: Sendable {
         state.value.hasChanged = false
         let next = state.value.table.nextTime
         (state.value.isWriting, state.value.writtenTime) = (true, next)
-        var writes = state.value.rows.filter { $0 != next }.map { StateWrite.delete(AlarmNamespace.row($0, actor)) }
+        state.value.deletedRows = state.value.rows.filter { $0 != next }
+        var writes = state.value.deletedRows.map { StateWrite.delete(AlarmNamespace.row($0, actor)) }
         writes.append(
             next == nil ? .delete(AlarmNamespace.key(actor)) : .put(state.value.table.bytes, AlarmNamespace.key(actor)))
         if let next {
             writes.append(.put([], AlarmNamespace.row(next, actor)))
-            state.value.rows.insert(next)
+            insertRow(next)
         }
         return writes
     }
@@ -194,7 +208,8 @@ package final class PersistedAlarms: Sendable {
     func didWrite() {
         guard state.value.isWriting else { return }
         state.value.isWriting = false
-        state.value.rows = state.value.writtenTime.map { [$0] } ?? []
+        // A row that the server has found during the write is deleted by the next one.
+        state.value.rows.subtract(state.value.deletedRows)
         if let writtenTime = state.value.writtenTime { settings.didSchedule(writtenTime) }
     }
 

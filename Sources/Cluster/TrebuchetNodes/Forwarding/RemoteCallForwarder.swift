@@ -118,7 +118,7 @@ final class RemoteCallForwarder: ConnectionForwarder {
             guard let forwarder = connection.callForwarder else { return }
             forwarder.postponed -= 1
             guard !isBound || principal == nil || connection.callerConnection?.principal?.name == principal else {
-                return owned.withMessage { connection.fail($0, ConnectionAuthorization.replacedPrincipal) }
+                return owned.withMessage { connection.fail($0, Caller.replacedPrincipal) }
             }
             forwarder.isMakingPostponed = true
             defer { forwarder.isMakingPostponed = false }

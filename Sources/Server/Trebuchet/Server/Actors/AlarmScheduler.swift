@@ -251,6 +251,8 @@ final class AlarmScheduler: Sendable {
             guard let activation = try context.directory.activate(name, for: .server, on: shard.reactor) else {
                 throw ActorDirectory.notExposed(name)
             }
+            // An activation that does not end must not use the place of this delivery for ever.
+            try await TimeLimit.run(context.limits.calls.timeout, on: shard.reactor) { _ = try await activation.value }
             let record = try await activation.value
             await shard.reactor.perform { shard.didActivate(record) }
             return record

@@ -218,6 +218,8 @@ final class CrossReactorCallBatch: BatchedTask, @unchecked Sendable {
         if instance.isStarting {
             return deferCall(call, index, target, at: shard) ? replies.appendDeferred() : replies.appendDeactivated()
         }
+        // It may have waited while its connection was revoked or its principal left.
+        if let refusal = caller?.refusalAfterAdmission(of: target.record.name) { return replies.append(refusal) }
         let bytes = bytes(call)
         instance.didRunInPlace()
         do {

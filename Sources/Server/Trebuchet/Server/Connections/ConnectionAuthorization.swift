@@ -72,14 +72,7 @@ package final class ConnectionAuthorization {
     /// Returns the error of a call whose principal is no longer that of the connection.
     package func refusalOfReplacedPrincipal(_ call: InFlightCall) -> TrebuchetError? {
         // A call that arrived before a sign-in has no principal, so it may run.
-        !isServer && call.stream == nil && call.caller?.hasLeft == true ? Self.replacedPrincipal : nil
-    }
-
-    /// The error of a call that has waited until its principal had left the connection.
-    package static var replacedPrincipal: TrebuchetError {
-        TrebuchetError(
-            .unauthenticated,
-            "the principal of the connection has changed before the call started; sign in and call again")
+        !isServer && call.stream == nil && call.caller?.hasLeft == true ? Caller.replacedPrincipal : nil
     }
 
     // MARK: Rules
