@@ -10,7 +10,8 @@ struct HostedServices {
         [
             OptionSpec(
                 "--services", "NAMES",
-                "services to host, separated by commas: \(known.joined(separator: ", ")), or none (all)"),
+                "services to host, separated by commas: \(known.joined(separator: ", ")), or none (all; without auth if there "
+                    + "is --token-issuer)"),
             OptionSpec(
                 "--rules", "FILE",
                 "rules file for collections and rooms (Docs/Reference/Rules.md); SIGHUP reloads it (the output of "
@@ -54,8 +55,14 @@ struct HostedServices {
         self.report = report
         isTormented = arguments.has("--torment")
         hasExamples = arguments.has("--examples")
-        let all = arguments.has("--bench") || isTormented ? "none" : Self.known.joined(separator: ",")
+        // Accounts have their own tokens.
+        let hasTokens = arguments.has("--token-issuer")
+        let usual = Self.known.filter { $0 != AuthService.name || !hasTokens }
+        let all = arguments.has("--bench") || isTormented ? "none" : usual.joined(separator: ",")
         names = try Self.names(arguments.string("--services") ?? all)
+        if hasTokens, names.contains(AuthService.name) {
+            throw UsageError("--token-issuer cannot be combined with accounts: remove auth from --services")
+        }
         rulesFile = arguments.string("--rules")
         rules = try Self.rules(arguments)
         if rulesFile != nil, !names.contains(CollectionHost.name), !names.contains(RoomHost.name) {

@@ -84,7 +84,7 @@ enum ServeCommand {
                 "--torment", nil,
                 "host the actors of scripts/stress torment and a view of counters; loopback only"
             ),
-        ] + OperatorOptions.options + HostedServices.options,
+        ] + TokenOptions.specs + OperatorOptions.options + HostedServices.options,
         discussion: """
             Prints its address. GET /healthz returns 200; --admin opens an HTTP endpoint with
             metrics, readiness and liveness; --admin-socket is the socket of the command 'trebuchet admin'.
@@ -222,6 +222,7 @@ enum ServeCommand {
         // Before it waits for the store or creates one.
         logWarnings(of: try HostedServices.rules(arguments), operators)
         try HostedServices.checkMailCommand(arguments)
+        let tokens = try TokenOptions.issuers(arguments, log: operators.commandLog)
         let file = try await store(arguments, operators)
         let isTormented = arguments.has("--torment")
         if isTormented { try AdversarialTestActors.check(host: host) }
@@ -230,6 +231,11 @@ enum ServeCommand {
             arguments, store: file ?? MemoryStore(), engine: cluster?.1, log: operators.commandLog)
         var access = services.access
         access.origins = origins
+        if let tokens {
+            access.authenticate = AccessPolicy.jsonWebTokens(tokens)
+            // Wrong options have a log line before the first client connects.
+            Task { await tokens.refreshKeys() }
+        }
         if requiresClerk {
             access.authenticate = { _ in Principal(id: "bench", roles: ["clerk"]) }
             access.authorize = { caller, _, _ in caller?.principal?.roles.contains("clerk") == true }
@@ -273,6 +279,9 @@ enum ServeCommand {
             Console.announce(
                 "cluster: node \(node.name); shared by all nodes: \(services.sharedParts); all else is local to each node"
             )
+        }
+        if tokens != nil {
+            Console.announce("clients: only with a token of \(LogLine.of(arguments.string("--token-issuer") ?? ""))")
         }
         for line in services.inForce { Console.announce(line) }
         if let admin { Console.announce("admin socket: \(admin.path), for 'trebuchet admin' on this machine") }
