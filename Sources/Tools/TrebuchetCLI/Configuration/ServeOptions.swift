@@ -62,7 +62,7 @@ enum ServeOptions {
         OptionSpec(
             "--cluster", "URL",
             "join the cluster at this coordination store: 'redis://', 'rediss://', 'redis+sentinel://' or "
-                + "'redis+cluster://'; a URL with a password belongs into TREBUCHET_CLUSTER",
+                + "'redis+cluster://'; set a URL with a password in TREBUCHET_CLUSTER",
             check: { url throws(UsageError) in try ClusterCommand.checkURL(url) },
             mask: { ClusterCommand.masked($0) }),
         OptionSpec("--node", "NAME", "unique name of this node; required with --cluster", requires: "--cluster"),
