@@ -7,10 +7,14 @@ enum TokenOptions {
     static let specs = [
         OptionSpec(
             "--token-issuer", "URL",
-            "admit only clients with a JSON Web Token of this issuer, whose keys are found by OpenID discovery; not with auth"
-        ),
-        OptionSpec("--token-audience", "NAME", "audience of accepted tokens; required with --token-issuer"),
-        OptionSpec("--token-keys", "URL", "URL of the key set of --token-issuer (by discovery)"),
+            "admit only clients with a JSON Web Token of this issuer, whose keys are found by OpenID discovery; not with auth "
+                + "(Docs/Guides/Security.md)"),
+        OptionSpec(
+            "--token-audience", "NAME", "audience of accepted tokens; required with --token-issuer",
+            requires: "--token-issuer"),
+        OptionSpec(
+            "--token-keys", "URL", "URL of the key set of --token-issuer", default: "by discovery",
+            requires: "--token-issuer"),
     ]
 
     /// Returns the verifier of tokens; nil without `--token-issuer`.

@@ -88,6 +88,33 @@ import TrebuchetTesting
         }
     }
 
+    @Test("the configuration file of the page is the example, has no problems, and starts a server")
+    func configuration() async throws {
+        let example = packageRoot.appending(path: "Examples/deployment/trebuchet.toml")
+        let text = try String(contentsOf: example, encoding: .utf8)
+        #expect(try Self.page.blocks("toml") == [text])
+        let check = try await ChildProcess(
+            ServeProcess.tool, ["config", "check", example.path], error: .captured
+        ).finish()
+        #expect(check.status == 0 && check.error.isEmpty, "\(check)")
+        try await withFolder { folder in
+            try "{}".write(toFile: folder + "/rules.json", atomically: true, encoding: .utf8)
+            try text.filledIn(["/var/lib/trebuchet/": folder + "/", "/etc/trebuchet/": folder + "/"])
+                .write(toFile: folder + "/trebuchet.toml", atomically: true, encoding: .utf8)
+            let port = freePorts(1)[0]
+            let server = try ChildProcess(
+                ServeProcess.tool, ["serve", "--config", folder + "/trebuchet.toml", "--port", "\(port)"],
+                error: .captured)
+            let start = await server.nextLine() ?? ""
+            #expect(start.hasPrefix("trebuchet serves auth, rooms, collections on ws://127.0.0.1:\(port) "), "\(start)")
+            #expect(await health(port) == "ok")
+            #expect(await server.nextLine() == "state: persisted in \(folder)/trebuchet.db")
+            #expect(await server.nextLine() == "rules: \(folder)/rules.json, collections: 0, rooms: 0")
+            server.signal(SIGTERM)
+            #expect(await server.finish().status == 0)
+        }
+    }
+
     @Test("the custom program on the page is the one compiled here")
     func ownProgram() throws {
         let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "OwnServerExample.swift")
