@@ -2,6 +2,7 @@ import NodeSupport
 import TestSupport
 import Testing
 import Trebuchet
+import TrebuchetCluster
 
 /// Calls over HTTP to actors of other nodes.
 @Suite(.timeLimit(.minutes(5))) struct HTTPForwardingTests {

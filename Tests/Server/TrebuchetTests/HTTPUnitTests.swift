@@ -15,7 +15,8 @@ import Transports
             let route = HTTPRoute(
                 method: method, path: path, components: try HTTPRoute.components(of: path), isAuthenticated: false,
                 bodyBytes: nil, timeout: nil, handler: { _ in .status(204) })
-            #expect(tree.insert(route))
+            let isNew = tree.insert(route)
+            #expect(isNew)
         }
         return tree
     }

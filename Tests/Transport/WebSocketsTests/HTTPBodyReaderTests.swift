@@ -19,7 +19,7 @@ struct HTTPBodyReaderTests {
                     Result { () throws(HTTPRejection) in try reader.read(bytes, into: &body) }
                 }
                 let count = try outcome.get()
-                #expect(count == piece.count || reader.isComplete)
+                if count != piece.count, !reader.isComplete { Issue.record("\(count) of \(piece.count) bytes") }
                 rest = rest.dropFirst(count)
             }
             guard reader.isComplete else { return nil }

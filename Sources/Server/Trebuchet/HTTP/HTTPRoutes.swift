@@ -1,5 +1,5 @@
 public import TrebuchetActors
-public import Transports
+internal import Transports
 public import WebSockets
 
 /// The routes that a program adds to a server: `TrebuchetServer.http(_:)`.

@@ -11,7 +11,7 @@ public struct HTTPRequestHead: Sendable, Equatable {
     /// The x of HTTP/1.x.
     package let minorVersion: Int
     /// The framing of the body.
-    package let body: HTTPBodyFraming
+    package private(set) var body = HTTPBodyFraming.empty
 
     /// The target up to the question mark, still percent-encoded.
     public var path: String { String(target.prefix { $0 != "?" }) }
@@ -116,6 +116,6 @@ public struct HTTPRequestHead: Sendable, Equatable {
 extension HTTPRequestHead {
     /// Creates the head of a `GET` request as if parsed from a client.
     package init(target: String, headers: HTTPHeaders) {
-        self.init(method: "GET", target: target, headers: headers, minorVersion: 1, body: .empty)
+        self.init(method: "GET", target: target, headers: headers, minorVersion: 1)
     }
 }

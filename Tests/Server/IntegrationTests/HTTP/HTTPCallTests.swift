@@ -1,3 +1,4 @@
+import Bytes
 import Foundation
 import Platform
 import TestSupport
@@ -259,7 +260,7 @@ import TrebuchetTesting
 
     @Test("pages of other origins are refused, those of the server and of the list are not")
     func origins() async throws {
-        try await Self.withServer { test in
+        try await Self.withServer { (test) async throws in
             func status(_ headers: [String: String], host: String = "localhost") async throws -> Int {
                 try await PageClient(test.address).post(
                     "/call/desk/add(_:)", "[1]", Self.json.merging(headers) { $1 }, host: host
@@ -516,7 +517,8 @@ import TrebuchetTesting
         }
         limits = ServerLimits()
         limits.calls.rate.perPrincipal = RateLimit(callsPerSecond: 0.001, burst: 1)
-        try await Self.withServer(Self.accepting { $0.authenticate = AccessTests.keys }, limits: limits) { test in
+        try await Self.withServer(Self.accepting { $0.authenticate = AccessTests.keys }, limits: limits) {
+            (test) async throws in
             for (key, status) in [("ada-key", 200), ("ada-key", 429), ("bob-key", 200)] {
                 let headers = Self.json.merging(["X-API-Key": key]) { $1 }
                 #expect(
