@@ -9,6 +9,7 @@ import TrebuchetRedis
 import TrebuchetServices
 import TrebuchetStore
 import TrebuchetTelemetry
+import TrebuchetTokens
 import WebSockets
 
 /// `trebuchet serve`: hosts the services, and the example actors on request.
