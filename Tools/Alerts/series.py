@@ -15,9 +15,9 @@ def parse(text):
 
 
 def number(text):
-    """Returns a value as promtool writes it: whole numbers without a fraction, others with five digits."""
+    """Returns a value as promtool reads it: whole numbers and times since 1970 without a fraction, others with five digits."""
     value = float(text)
-    return str(int(value)) if value == int(value) and abs(value) < 1e15 else f"{value:.5g}"
+    return str(round(value)) if value == int(value) or 1e9 < value < 1e15 else f"{value:.5g}"
 
 
 def compressed(values):
