@@ -142,7 +142,7 @@ def engine_disk_full(program):
     """The disk of Redis is full, with appendfsync everysec."""
     folder = "/tmp/alerts-redis-disk"
     os.makedirs(folder, exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "disk", folder], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "disk", folder], check=True)
     try:
         player = cluster(program, "--appendfsync", "everysec", folder=folder)
         player.run(60)
