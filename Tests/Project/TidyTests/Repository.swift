@@ -35,8 +35,8 @@ struct Repository: Sendable {
         let targets =
             try ["Benchmarks"] + bare
             + (["Plugins", "Tools"] + list("Sources") + list("Tests") + examples + fixtureTests).flatMap(list)
-            // The attacks are in Python.
-            .filter { $0 != "Tools/Attacks" }
+            // These are in Python.
+            .filter { !["Tools/Alerts", "Tools/Attacks"].contains($0) }
         for target in targets {
             folders.insert(String(target.split(separator: "/").last ?? ""))
             let base = root.appending(path: target)
