@@ -20,7 +20,7 @@ import Testing
     @Test(
         "values are read",
         arguments: [
-            (#""text""#, .string("text")), (#""""#, .string("")), ("''", .string("")),
+            (#""text""#, .string("text")), ("\"\"", .string("")), ("''", .string("")),
             (#""a\tb\n\"c\" \\ \b\f\r""#, .string("a\tb\n\"c\" \\ \u{8}\u{C}\r")),
             (#""\u00e9\U0001F600""#, .string("é😀")), (#""é # no comment""#, .string("é # no comment")),
             (#"'C:\Users\n'"#, .string(#"C:\Users\n"#)), (#"'"quoted"'"#, .string(#""quoted""#)),
