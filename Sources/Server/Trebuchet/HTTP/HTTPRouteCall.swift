@@ -62,12 +62,14 @@ final class HTTPRouteCall: RequestHandler {
             parameters: Dictionary(zip(route.parameterNames, values)) { first, _ in first },
             queryItems: RouteRequest.items(of: head.query), headers: head.headers, body: body,
             remoteAddress: received.request.remoteAddress, caller: caller, actorSystem: shard.system)
-        let (handler, caller, reactor) = (route.handler, caller, shard.reactor)
+        let (handler, reactor) = (route.handler, shard.reactor)
         let pending = LoopBound(self, on: reactor)
+        // Actors on this server are called directly and inherit it; others are called over a connection of the server.
+        let server = Caller(connection: CallerConnection(ofServer: (), isShared: true))
         work = Task {
             let outcome: Result<HTTPResponse, any Error>
             do {
-                outcome = .success(try await Caller.$current.withValue(caller) { try await handler(request) })
+                outcome = .success(try await Caller.$current.withValue(server) { try await handler(request) })
             } catch {
                 outcome = .failure(error)
             }

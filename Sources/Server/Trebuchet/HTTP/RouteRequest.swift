@@ -30,7 +30,7 @@ public struct RouteRequest: Sendable {
     /// The address of the client; behind one of `AccessPolicy.trustedProxies` that of the proxy's client, with port 0. Nil if the system
     /// no longer knows it.
     public let remoteAddress: SocketAddress?
-    /// The caller of an authenticated route; nil for other routes. It is also `Caller.current` while the handler runs.
+    /// The caller of an authenticated route; nil for other routes. `Caller.current` is the server while the handler runs.
     public let caller: Caller?
     /// The system of the server's actors. Calls of actors that the handler resolves by name are calls of the server itself
     /// (`Caller.isServer`), which `AccessPolicy.authorize` does not check: check `caller` first.

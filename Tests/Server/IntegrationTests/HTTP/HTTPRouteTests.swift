@@ -36,7 +36,7 @@ import WebSockets
             Echo(
                 method: request.method, path: request.path, id: request.parameters["id"], page: request.query("page"),
                 header: request.headers["x-test"], body: String(decoding: request.body, as: UTF8.self),
-                host: request.remoteAddress?.host, caller: Caller.current?.principal?.id))
+                host: request.remoteAddress?.host, caller: request.caller?.principal?.id))
     }
 
     @Test("a handler gets method, path, parameters, query, fields and the bytes of the body")
@@ -217,18 +217,24 @@ import WebSockets
         var access = AccessPolicy(authenticate: AccessTests.keys)
         access.authorize = { _, _, _ in false }
         try await Self.withServer(access) { server in
-            await server.expose(HTTPTestActor(actorSystem: server.actorSystem), as: "desk")
+            let system = server.actorSystem
+            await server.expose(HTTPTestActor(actorSystem: system), as: "desk")
+            server.expose(HTTPTestActor.self, as: "desks/*", idle: .seconds(600)) { _ in
+                HTTPTestActor(actorSystem: system)
+            }
             try server.http { routes in
                 routes.post("/add/:amount", authenticated: true) { request in
                     let desk = try request.actorSystem.resolve(HTTPTestActor.self, id: "desk")
                     let sum = try await desk.add(Int(request.parameters["amount"] ?? "") ?? 0)
-                    return .text("\(sum) \(try await desk.caller() ?? "nobody")")
+                    let later = try request.actorSystem.resolve(HTTPTestActor.self, id: "desks/1")
+                    let callers = [try await desk.caller(), try await later.caller(), request.caller?.principal?.id]
+                    return .text("\(sum) \(callers.map { $0 ?? "nobody" })")
                 }
             }
         } _: { test in
             for sum in [2, 4] {
                 let reply = try await PageClient(test.address).post("/add/2", "", ["X-API-Key": "ada-key"])
-                #expect(reply.text == "\(sum) nobody")
+                #expect(reply.text == "\(sum) [\"the server\", \"the server\", \"ada\"]")
             }
         }
     }

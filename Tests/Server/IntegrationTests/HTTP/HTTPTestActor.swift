@@ -27,7 +27,9 @@ distributed actor HTTPTestActor {
         return first + second.joined()
     }
     distributed func text(of length: Int) -> String { String(repeating: "x", count: length) }
-    distributed func caller() -> String? { Caller.current?.principal?.id }
+    distributed func caller() -> String? {
+        Caller.current.flatMap { $0.isServer ? "the server" : $0.principal?.id }
+    }
     distributed func fail(_ code: String) throws {
         let codes: [TrebuchetError.Code] = [
             .actorNotFound, .methodNotFound, .invalidArguments, .unauthenticated, .unauthorized, .rateLimited, .timeout,
