@@ -7,7 +7,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Runs the configuration of Docs/Guides/Deployment.md as documented.
+/// Runs the packaged unit with the options of Docs/Guides/Deployment.md as documented.
 @Suite(.timeLimit(.minutes(5))) struct DeploymentTests {
     private static let nginxIsThere: Comment =
         "there is no nginx: apt-get install nginx-light, or name one in TREBUCHET_NGINX (Docs/Internals/Testing.md)"
@@ -61,7 +61,7 @@ import TrebuchetTesting
             #expect(await first.nextLine()?.hasPrefix("state: persisted in ") == true)
             #expect(await first.nextLine()?.hasPrefix("rules: \(folder)/data.db.rules.json, collections: 1,") == true)
             #expect(await first.nextLine()?.hasPrefix("admin socket: \(folder)/data.db.admin,") == true)
-            let open = try #require(try Self.page.blocks("ini").first)
+            let open = try #require(try Self.page.blocks("sh").first)
             #expect(open.contains("--services auth,rooms,collections") && !open.contains("--examples"))
 
             let second = try unit.start(instance: "\(ports[1])", error: .merged)
