@@ -26,7 +26,7 @@ import Testing
         try await ChildProcess("/usr/bin/env", environment + [ServeProcess.tool] + arguments, error: .captured).finish()
     }
 
-    @Test("the version is printed on standard output")
+    @Test("the version is printed on standard output, and is that of the packages")
     func version() async throws {
         for arguments in ["--version", "version"] {
             let outcome = try await trebuchet(arguments)
@@ -37,6 +37,9 @@ import Testing
             #expect(outcome.output.hasPrefix("trebuchet \(TrebuchetVersion.number) "))
         }
         #expect(try await trebuchet("version", "1").status == 2)
+        // Packages are named by this file.
+        let file = try String(contentsOf: packageRoot.appending(path: "VERSION"), encoding: .utf8)
+        #expect(file.trimmingCharacters(in: .whitespacesAndNewlines) == TrebuchetVersion.number)
     }
 
     @Test("config check reports all problems of a file with their places, and exits with 0, 1 or 2")
