@@ -117,7 +117,11 @@ package final class IssuerKeys: Sendable {
 
     private func fetchKeys() async {
         do throws(TransportError) {
-            let (keys, lifetime) = try await source.fetch(within: timeout)
+            let (keys, lifetime, url) = try await source.fetch(within: timeout)
+            guard !keys.isEmpty else {
+                state.withLock { $0.cache.withdraw() }
+                throw TransportError(.handshake, "\(url): the response has no key for RS256, ES256 or EdDSA (Ed25519)")
+            }
             let isEndOfOutage = state.withLock { state in
                 state.fetch = nil
                 return state.cache.fetched(keys, lifetime: lifetime, at: uptime())

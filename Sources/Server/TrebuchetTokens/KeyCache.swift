@@ -111,6 +111,9 @@ struct KeyCache {
         return hasFailed
     }
 
+    /// Drops all keys: the issuer has withdrawn them, so that they must not be used during an outage either.
+    mutating func withdraw() { keys = [] }
+
     /// - Returns: whether the fetch before this one had not failed.
     mutating func failed(at now: Int64) -> Bool {
         defer { hasFailed = true }

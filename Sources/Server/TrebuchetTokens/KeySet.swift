@@ -31,7 +31,7 @@ enum KeySet {
 
     /// Returns the keys of a set that verify tokens. Keys for another use, of another type and those that are too short are skipped.
     ///
-    /// - Throws: `TransportError` for another document, for too many keys, and if no key remains.
+    /// - Throws: `TransportError` for another document, and for too many keys.
     static func keys(in json: [UInt8]) throws(TransportError) -> [PublishedKey] {
         guard let document = try? JSONDecoder().decode(Document.self, from: Data(json)) else {
             throw TransportError(.handshake, "the response is not a JSON Web Key Set (RFC 7517)")
@@ -40,11 +40,7 @@ enum KeySet {
             throw TransportError(
                 .tooLarge, "the response has \(document.keys.count) keys; at most \(maximumKeys) are accepted")
         }
-        let keys = document.keys.compactMap { $0.key?.published }
-        guard !keys.isEmpty else {
-            throw TransportError(.handshake, "the response has no key for RS256, ES256 or EdDSA (Ed25519)")
-        }
-        return keys
+        return document.keys.compactMap { $0.key?.published }
     }
 }
 

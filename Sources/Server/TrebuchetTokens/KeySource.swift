@@ -30,8 +30,10 @@ package enum KeySource: Sendable {
     /// Fetches the keys.
     ///
     /// - Parameter timeout: the time limit of all requests together.
-    /// - Returns: the keys and their lifetime in milliseconds.
-    func fetch(within timeout: Duration) async throws(TransportError) -> (keys: [PublishedKey], lifetime: Int64) {
+    /// - Returns: the keys, their lifetime in milliseconds, and the URL of the key set.
+    func fetch(
+        within timeout: Duration
+    ) async throws(TransportError) -> (keys: [PublishedKey], lifetime: Int64, url: String) {
         let start = MonotonicClock.now
         let endpoint: HTTPEndpoint
         switch self {
@@ -42,7 +44,7 @@ package enum KeySource: Sendable {
         let response = try await Self.get(endpoint, within: rest)
         do throws(TransportError) {
             let lifetime = KeyCache.lifetime(response.headers.list("Cache-Control"))
-            return (try KeySet.keys(in: response.body), lifetime)
+            return (try KeySet.keys(in: response.body), lifetime, endpoint.withoutQuery)
         } catch {
             throw TransportError(error.code, "\(endpoint.withoutQuery): \(error.message)")
         }

@@ -314,7 +314,11 @@ final class PlainHTTPExchange: Resumable {
         guard phase == .admitting || phase == .receiving, let handler = received?.handler else { return }
         phase = .handling
         timeoutTimer?.cancel()
-        if let bodyReader { unreadBody = min(bodyReader.remainingBytes, Self.maximumUnreadBody) }
+        if let bodyReader {
+            // Without its end the body cannot be told from a next request, also if no more bytes are accepted.
+            unreadBody =
+                bodyReader.isComplete ? 0 : max(1, min(bodyReader.remainingBytes, Self.maximumUnreadBody))
+        }
         channel.pauseReading()
         handler.didReject(rejection)
     }
@@ -328,15 +332,9 @@ final class PlainHTTPExchange: Resumable {
         (bodyReader, body, heldBytes) = (nil, [], reply.ownBytes)
         channel.pauseReading()
         beginWatch()
-        do throws(HTTPRejection) {
-            try count()
-            channel.corked { send(reply, isRefusal: isRefusal) }
-        } catch {
-            heldBytes = 0
-            keepsAlive = false
-            let rejection = StreamedResponse(error.response)
-            channel.corked { send(rejection) }
-        }
+        // Without a limit: the response exists, and the client must not repeat a request that has run.
+        countResponse()
+        channel.corked { send(reply, isRefusal: isRefusal) }
     }
 
     /// Resets the connection at the request of the current request's handler.
@@ -369,6 +367,13 @@ final class PlainHTTPExchange: Resumable {
         } else {
             account.release(-change)
         }
+        counted = bufferedBytes
+    }
+
+    private func countResponse() {
+        let held = bufferedInput.count + heldBytes
+        let bufferedBytes = held < ByteChannel.minimumCountedBytes ? 0 : held
+        _ = channel.account?.adjustUsage(by: bufferedBytes - counted)
         counted = bufferedBytes
     }
 

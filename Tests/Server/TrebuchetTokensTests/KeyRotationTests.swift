@@ -145,6 +145,18 @@ import TrebuchetTokens
         await fixture.close()
     }
 
+    @Test("keys that their issuer has withdrawn are not used, although no others replace them")
+    func withdrawal() async throws {
+        let fixture = try TokenFixture(maxAge: .seconds(600))
+        #expect(await fixture.outcome(fixture.token()) == "ada")
+        fixture.issuer.setResponse("HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n{\"keys\":[]}")
+        #expect(await !fixture.issuers.refreshKeys())
+        #expect(await fixture.outcome(fixture.token()) == "unavailable, retry after 10.0 seconds")
+        let line = fixture.lines.entries.first ?? ""
+        #expect(line.contains("has no key for RS256, ES256 or EdDSA"), "\(line)")
+        await fixture.close()
+    }
+
     @Test("without cached keys an outage is unavailable, and a fetch follows every ten seconds")
     func outageAtStart() async throws {
         let fixture = try TokenFixture()

@@ -95,6 +95,7 @@ final class HTTPCall: RequestHandler, MessageLink {
     func didDisconnect() {
         isAnswered = true
         reservation = nil
+        if connection == nil { caller?.connection.didClose() }
         endConnection(.connectionLost)
     }
 
@@ -111,6 +112,8 @@ final class HTTPCall: RequestHandler, MessageLink {
         reservation = nil
         shard.events.countHTTPRequest(status: reply.response.status)
         received.respond(reply, isRefusal: isRefusal)
+        // A request that made no call has no connection that would do this.
+        if connection == nil { caller?.connection.didClose() }
         guard connection != nil, !isReceiving else { return }
         // Later: this may be called by the connection.
         let call = LoopBound(self, on: shard.reactor)

@@ -83,6 +83,7 @@ final class HTTPRouteCall: RequestHandler {
     func didDisconnect() {
         isAnswered = true
         cancel()
+        caller?.connection.didClose()
     }
 
     // MARK: The end
@@ -117,6 +118,7 @@ final class HTTPRouteCall: RequestHandler {
     private func respond(_ reply: StreamedResponse, isRefusal: Bool = false) {
         guard !isAnswered else { return }
         isAnswered = true
+        caller?.connection.didClose()
         if work == nil { reservation = nil }
         shard.events.countHTTPRequest(status: reply.response.status)
         received.respond(reply, isRefusal: isRefusal)

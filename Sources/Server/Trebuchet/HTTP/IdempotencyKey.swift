@@ -37,7 +37,8 @@ extension Message {
     /// Indicates whether the session of the call is derived from an idempotency key.
     package var hasIdempotencyKey: Bool {
         let session = envelope.pointee.session
-        return !session.isAbsent && bytes(session).starts(with: IdempotencyKey.prefix)
+        // No server writes a session with an escape, which could hide the prefix.
+        return !session.isAbsent && (session.isEscaped || bytes(session).starts(with: IdempotencyKey.prefix))
     }
 
     /// Indicates whether the client has sent the call over an earlier connection. A call with an idempotency key may be the first one,

@@ -2,7 +2,8 @@ package import Bytes
 package import Networking
 internal import Transports
 
-/// The handler of one request. Its functions are called on the connection's reactor, never from within a function of the request.
+/// The handler of one request. Its functions are called on the connection's reactor. `readBody` may call `didReceive` or `didReject` before
+/// it returns, so a handler calls it last.
 package protocol RequestHandler: AnyObject {
     /// Decides about the request by its head: calls `ReceivedRequest.readBody` or `respond`, at once or later.
     func begin()

@@ -312,6 +312,22 @@ import TrebuchetTesting
         }
     }
 
+    @Test("a connection ends after a body that is rejected at the limit, so that its rest is not read as a request")
+    func bodyAtLimit() async throws {
+        var limits = ServerLimits()
+        limits.messages.inboundBytes = 65_536
+        try await Self.withServer(limits: limits) { (test) async throws in
+            let client = try PageClient(test.address)
+            try client.write(
+                "POST /call/desk/add(_:) HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                    + "Transfer-Encoding: chunked\r\n\r\n10000\r\n\(String(repeating: " ", count: 65_536))\r\n")
+            #expect(await eventually { test.server.context.memory.usedBytes >= 65_536 })
+            try client.write("30\r\n")
+            #expect(try await client.reply().status == 413)
+            #expect(await client.ends())
+        }
+    }
+
     @Test("chunks and pipelined requests are read however the network splits them", arguments: [1, 7, 1 << 20])
     func pieces(size: Int) async throws {
         try await Self.withServer { test in

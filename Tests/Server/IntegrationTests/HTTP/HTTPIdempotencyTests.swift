@@ -157,10 +157,10 @@ import TrebuchetTesting
             #expect(
                 try await PageClient(test.address).post("/call/desk/addOnce(_:)", "[5]", Self.headers("k")).text == "5")
             let peer = try await RawPeer.connect(test.address, headers: ["X-API-Key": "ada-key"])
-            for kind in ["repeat", "invocation"] {
+            for (kind, session) in [("repeat", "0.1.1"), ("repeat", #"\u0030.1.1"#), ("invocation", "0.1.1")] {
                 peer.send(
                     #"{"type":"\#(kind)","payload":{"callID":"1","actorID":"desk","targetIdentifier":"addOnce(_:)","#
-                        + #""arguments":[5],"session":"0.1.1"}}"#)
+                        + #""arguments":[5],"session":"\#(session)"}}"#)
                 let text = await peer.nextText() ?? ""
                 #expect(text.contains("'session' is not known"), "\(text)")
             }

@@ -212,6 +212,23 @@ import WebSockets
         }
     }
 
+    @Test("the connection of a caller closes with the response")
+    func callerCloses() async throws {
+        let journal = Journal()
+        try await Self.withServer(AccessPolicy(authenticate: AccessTests.keys)) { server in
+            try server.http { routes in
+                routes.post("/mine", authenticated: true) { request in
+                    request.caller?.connection.onClose { journal.record("closed") }
+                    return .text("\(request.caller?.connection.isOpen == true)")
+                }
+            }
+        } _: { test in
+            let reply = try await PageClient(test.address).post("/mine", "", ["X-API-Key": "ada-key"])
+            #expect(reply.text == "true")
+            await journal.wait(for: "closed")
+        }
+    }
+
     @Test("calls of a handler are calls of the server, whatever the access policy")
     func calls() async throws {
         var access = AccessPolicy(authenticate: AccessTests.keys)
