@@ -72,6 +72,7 @@ let package = Package(
         .library(name: "TrebuchetServicesClient", targets: ["TrebuchetServicesClient"]),
         .library(name: "TrebuchetTelemetry", targets: ["TrebuchetTelemetry"]),
         .library(name: "TrebuchetInspector", targets: ["TrebuchetInspector"]),
+        .library(name: "TrebuchetTokens", targets: ["TrebuchetTokens"]),
         .library(name: "TrebuchetStore", targets: ["TrebuchetStore"]),
         .library(name: "TrebuchetCluster", targets: ["TrebuchetCluster"]),
         .library(name: "TrebuchetNodes", targets: ["TrebuchetNodes"]),
@@ -182,19 +183,26 @@ let package = Package(
         library(
             "TrebuchetTelemetry", in: "Observability",
             ["Trebuchet", "TrebuchetActors", "TrebuchetWire", "Transports", "Transfers", "Bytes"]),
+        // Tokens of other services, verified with keys that are fetched.
+        library(
+            "TrebuchetTokens", in: "Server",
+            ["Trebuchet", "Transfers", "Transports", "Bytes", "Platform"]),
+        // Beside the layers: support for tests and previews of apps.
+        library(
+            "TrebuchetTesting", in: "Testing",
+            [
+                "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "Networking", "Platform", "Bytes",
+                "COpenSSL",
+            ]),
+        // Layer 7
         // Services of a backend as actors: sign-in, rooms, topics, collections.
         library(
             "TrebuchetServices", in: "Services",
             [
                 "TrebuchetServicesModel", "TrebuchetServicesClient", "Trebuchet", "TrebuchetActors", "TrebuchetClient",
-                "TrebuchetCluster", "Transports", "SharedState", "Relays", "Transfers", "TrebuchetWire", "Bytes",
-                "Platform", "CEpoll",
+                "TrebuchetCluster", "Transports", "SharedState", "Relays", "Transfers", "TrebuchetTokens",
+                "TrebuchetWire", "Bytes", "Platform", "CEpoll",
             ]),
-        // Beside the layers: support for tests and previews of apps.
-        library(
-            "TrebuchetTesting", in: "Testing",
-            ["Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "Networking", "Platform", "Bytes"]),
-        // Layer 7
         // The developer inspector of a server.
         library(
             "TrebuchetInspector", in: "Observability",
@@ -202,11 +210,11 @@ let package = Package(
                 "Trebuchet", "TrebuchetNodes", "TrebuchetActors", "TrebuchetClient", "TrebuchetWire", "WebSockets",
                 "Networking", "Transports", "Bytes", "Platform", "CInspectorFiles",
             ]),
-        // The parts of commands.
+        // Layer 8: the parts of commands.
         library(
             "Commands", in: "Tools",
             ["Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetServices", "Platform"]),
-        // Layer 8: benchmark commands.
+        // Layer 9: benchmark commands.
         .target(
             name: "Benchmarks",
             dependencies: [
@@ -216,17 +224,17 @@ let package = Package(
                 "CSQLite", "CBareFanout",
             ],
             path: "Benchmarks", exclude: ["README.md", "CBareFanout"], swiftSettings: settings),
-        // Layer 9: all commands. They are separate from the executable, because a test that imports an executable may be compiled
+        // Layer 10: all commands. They are separate from the executable, because a test that imports an executable may be compiled
         // before it.
         library(
             "TrebuchetCLI", in: "Tools",
             [
                 "Commands", "Benchmarks", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports",
                 "TrebuchetServices", "TrebuchetStore", "TrebuchetCluster", "TrebuchetNodes", "TrebuchetRedis",
-                "SharedState", "WebSockets", "Transfers", "TrebuchetTelemetry", "TrebuchetInspector",
+                "SharedState", "WebSockets", "Transfers", "TrebuchetTokens", "TrebuchetTelemetry", "TrebuchetInspector",
                 "Networking", "TrebuchetWire", "Bytes", "Platform", "CEpoll",
             ]),
-        // Layer 10
+        // Layer 11
         .executableTarget(
             name: "TrebuchetTool", dependencies: ["TrebuchetCLI"], path: "Sources/Tools/TrebuchetTool",
             swiftSettings: settings),
@@ -329,6 +337,9 @@ let package = Package(
             ],
             // Compiled by a test against the stub of SwiftUI in the same folder.
             exclude: ["SwiftUI"]),
+        test(
+            "TrebuchetTokensTests", in: "Server",
+            ["TrebuchetTokens", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetTesting", "TestSupport"]),
         // Observability: events, metrics, the log, the admin endpoint.
         test(
             "ObservabilityTests", in: "Observability",
@@ -359,7 +370,7 @@ let package = Package(
                 "TrebuchetServices", "TrebuchetServicesModel", "TrebuchetServicesClient", "Trebuchet",
                 "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "TrebuchetNodes", "Transports",
                 "TrebuchetTesting", "SharedState", "Networking",
-                "TrebuchetWire", "Deltas", "Bytes", "Relays", "DocumentedDefaults", "COpenSSL", "WebSockets",
+                "TrebuchetWire", "Deltas", "Bytes", "Relays", "DocumentedDefaults", "WebSockets",
                 "TestSupport", "Platform",
             ]),
         // Sign-in at servers that are nodes of one cluster.
@@ -567,7 +578,7 @@ let package = Package(
             dependencies: [
                 "Trebuchet", "TrebuchetServices", "SharedState", "Loading", "QStream", "Relays", "StateMachines",
                 "TrebuchetStore", "TrebuchetCluster", "TrebuchetNodes", "TrebuchetRedis", "TrebuchetTesting",
-                "TrebuchetTelemetry", "TrebuchetInspector", "TestSupport",
+                "TrebuchetTelemetry", "TrebuchetInspector", "TrebuchetTokens", "TestSupport",
             ],
             path: "Tests/Project/DocumentationSnippetTests",
             swiftSettings: [.swiftLanguageMode(.v6)]),

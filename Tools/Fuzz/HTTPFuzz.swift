@@ -25,5 +25,32 @@ enum HTTPFuzz {
             _ = head.path
             _ = head.query
         }
+        input.withUnsafeBytes { bytes in
+            let head = try? HTTPRequestHead.parse(UnsafeRawBufferPointer(rebasing: bytes[..<length]), allowsBody: true)
+            guard let head else { return }
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[length...])
+            let (whole, single) = (read(rest, head.body, inPiecesOf: rest.count), read(rest, head.body, inPiecesOf: 1))
+            precondition(whole == single, "in one piece \(whole), byte by byte \(single)")
+        }
+    }
+
+    /// Reads a body in pieces; returns the body, the number of bytes that belong to it, and the status of a rejection.
+    private static func read(
+        _ bytes: UnsafeRawBufferPointer, _ framing: HTTPBodyFraming, inPiecesOf size: Int
+    ) -> [[UInt8]] {
+        let limits = HTTPBodyLimits(bytes: 1_000, time: .seconds(1), settings: ("bytes", "time"))
+        var (body, used) = ([UInt8](), 0)
+        do throws(HTTPRejection) {
+            var reader = try HTTPBodyReader(framing, limits)
+            while used < bytes.count, !reader.isComplete {
+                let piece = UnsafeRawBufferPointer(rebasing: bytes[used..<min(used + size, bytes.count)])
+                used += try reader.read(piece, into: &body)
+            }
+        } catch {
+            // How much was read before the error depends on the pieces.
+            return [Array("\(error.status)".utf8)]
+        }
+        precondition(body.count <= limits.bytes, "\(body.count) bytes")
+        return [body, Array("\(used)".utf8)]
     }
 }

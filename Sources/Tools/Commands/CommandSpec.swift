@@ -1,19 +1,3 @@
-/// One option of a command: `--port PORT`.
-package struct OptionSpec: Sendable {
-    /// The name with its dashes: `--port`.
-    package let name: String
-    /// The placeholder of the value in the help; nil for a flag. A placeholder in brackets marks an optional value,
-    /// which is empty by default.
-    package let value: String?
-    package let help: String
-
-    package init(_ name: String, _ value: String? = nil, _ help: String) {
-        self.name = name
-        self.value = value
-        self.help = help
-    }
-}
-
 /// A command with its options and operands, from which the help is generated.
 package struct CommandSpec: Sendable {
     package let name: String
@@ -66,7 +50,7 @@ package struct CommandSpec: Sendable {
         var text = "\(summary)\n\n\(usage)\n"
         if !subcommands.isEmpty { text += "\ncommands:\n" + Self.list(subcommands) }
         let all = options + [OptionSpec("--help", nil, "print this help and exit")]
-        let heads = all.map { $0.name + ($0.value.map { " " + $0 } ?? "") }
+        let heads = all.map(\.head)
         let width = heads.map(\.count).max() ?? 0
         text += "\noptions:\n"
         for (option, head) in zip(all, heads) {

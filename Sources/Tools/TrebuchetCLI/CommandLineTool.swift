@@ -12,9 +12,13 @@ package enum CommandLineTool {
         ServeCommand.spec, CallCommand.spec, ObserveCommand.spec, SignInCommand.spec, SignInCommand.signOut,
         AccountCommand.sessions, AccountCommand.account,
         TopicCommand.spec, PresenceCommand.spec, CollectionCommand.spec, RulesCommand.spec,
-        ClusterCommand.spec, AdminCommand.spec, InspectCommand.spec, TopCommand.spec, GenerateCommand.spec,
-        BenchCommand.spec,
+        ConfigCommand.spec, ClusterCommand.spec, AdminCommand.spec, InspectCommand.spec, TopCommand.spec,
+        GenerateCommand.spec, BenchCommand.spec, version,
     ]
+
+    private static let version = CommandSpec(
+        name: "version", summary: "print the version, as --version does",
+        run: { _ in Console.print(TrebuchetVersion.line) })
 
     /// Runs the command that the process arguments name. Exits with 1 after an error and 2 after invalid usage.
     package static func main() async {
@@ -28,6 +32,7 @@ package enum CommandLineTool {
             Console.print(help)
             return
         }
+        if name == "--version" { return Console.print(TrebuchetVersion.line) }
         if name == "help" { return await main(helpOf: Array(arguments.dropFirst())) }
         let command = command(name)
         if !command.subcommands.isEmpty { return await run(command, Array(arguments.dropFirst())) }
@@ -74,12 +79,11 @@ package enum CommandLineTool {
         } catch let error as UsageError {
             Console.error("trebuchet \(command.name): \(error)")
             exit(2)
-        } catch let error as RulesFileError {
-            for problem in error.problems {
-                Console.error("trebuchet \(command.name): \(LogLine.of("\(problem)"))")
-            }
-            exit(1)
         } catch {
+            if let problems = ErrorHint.problems(of: error) {
+                for problem in problems { Console.error("trebuchet \(command.name): \(problem)") }
+                exit(1)
+            }
             Console.error("trebuchet \(command.name): \(ErrorHint.text(error, of: command.name))")
             exit(1)
         }

@@ -8,6 +8,8 @@ package struct HTTPEndpoint: Sendable, Equatable, CustomStringConvertible {
     package let description: String
     /// True when the URL has no path and no query, so that it names only the server.
     package let isRoot: Bool
+    /// True for `https:`.
+    package let isSecure: Bool
 
     /// The URL for logs, without its query, which may contain a key.
     package var withoutQuery: String { Self.withoutQuery(description) }
@@ -37,6 +39,7 @@ package struct HTTPEndpoint: Sendable, Equatable, CustomStringConvertible {
             scheme == "https" || scheme == "http" && (allowsPlaintext || Self.isThisMachine(host))
         else { throw problem }
         isRoot = Self.part(CURLUPART_PATH, of: url) ?? "/" == "/" && Self.part(CURLUPART_QUERY, of: url) == nil
+        isSecure = scheme == "https"
         description = text
     }
 

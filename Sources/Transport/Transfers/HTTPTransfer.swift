@@ -18,9 +18,11 @@ package enum HTTPTransfer {
     /// - Parameters:
     ///   - bearer: a token for the `Authorization` field, without line breaks.
     ///   - maximumSize: the maximum size of the response in bytes; a larger response is an error.
+    ///   - timeout: the time limit of the whole request.
     /// - Throws: ``TransportError``. A response with any status is no error.
     package static func get(
-        _ endpoint: HTTPEndpoint, bearer: String? = nil, maximumSize: Int = maximumResponseSize
+        _ endpoint: HTTPEndpoint, bearer: String? = nil, maximumSize: Int = maximumResponseSize,
+        timeout: Duration = timeout
     ) async throws(TransportError) -> TransferResponse {
         try await perform(endpoint, maximumSize, timeout) { transfer throws(TransportError) in
             try transfer.set(

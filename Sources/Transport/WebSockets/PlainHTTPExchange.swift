@@ -3,11 +3,11 @@ internal import Networking
 internal import Platform
 internal import Transports
 
-/// The HTTP exchange of a connection after its first page request: streamed responses and successive requests. It is created with
-/// the first page, so that WebSocket connections do not need it.
+/// The HTTP exchange of a connection after its first page request: bodies, streamed responses and successive requests. It is created
+/// with the first page, so that WebSocket connections do not need it.
 ///
 /// While a response is in progress, the connection is not read, and input after the request is buffered. Requests are processed
-/// in order, one at a time.
+/// in order, one at a time. While a handler works on a request, the connection is read, so that the end of the client is noticed.
 final class PlainHTTPExchange: Resumable {
     /// The state of the exchange.
     private enum Phase {
@@ -15,12 +15,23 @@ final class PlainHTTPExchange: Resumable {
         case idle
         /// Computing the response.
         case finding
+        /// A handler decides about a request by its head.
+        case admitting
+        /// The body of a request arrives.
+        case receiving
+        /// A handler has the whole request.
+        case handling
         case sending
         case ended
     }
 
     /// The maximum number of bytes per read, because a peer may send requests faster than they are processed.
     private static let maximumReadBytes = 16 << 10
+    /// The maximum number of bytes of an unread body that are discarded after the response, so that a client that is still sending
+    /// can read the response.
+    static let maximumUnreadBody = 1 << 20
+    private static let continueExpectation = "100-continue"
+    private static let permission = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
 
     private unowned let upgrade: ServerUpgrade
     private let channel: ByteChannel
@@ -28,10 +39,21 @@ final class PlainHTTPExchange: Resumable {
     private let limits: PageLimits
     private var phase = Phase.idle
     private var served = 0
-    /// Input after the request that is being processed.
+    /// Input after the head that was read, or after the body if it was read.
     private var bufferedInput = ByteBuffer()
     private var counted = 0
     private var isQueued = false
+
+    // The state of the current request with a handler.
+    private var received: ReceivedRequest?
+    private var bodyReader: HTTPBodyReader?
+    private var body: [UInt8] = []
+    /// The size of the body that the handler has, or of the response.
+    private var heldBytes = 0
+    /// The bytes of the body that were not read, at most `maximumUnreadBody`.
+    private var unreadBody = 0
+    /// An object that the handlers of the connection's requests share.
+    var attachment: AnyObject?
 
     // The state of the current response.
     private var isHead = false
@@ -56,7 +78,9 @@ final class PlainHTTPExchange: Resumable {
 
     /// True if the next request may be processed.
     var isIdle: Bool { phase == .idle }
-    var isAnswering: Bool { phase == .finding || phase == .sending }
+    var isAnswering: Bool { phase != .idle && phase != .ended }
+    var isOpen: Bool { channel.isOpen && phase != .ended }
+    var account: MemoryAccount? { channel.account }
 
     /// Makes the current response the last one.
     func answerNoMore() { keepsAlive = false }
@@ -67,15 +91,8 @@ final class PlainHTTPExchange: Resumable {
     func answer(
         _ answer: PlainResponse, to request: HTTPRequestHead, mayContinue: Bool, _ rest: UnsafeMutableRawBufferPointer
     ) throws(HTTPRejection) {
-        served += 1
-        isHead = request.method == "HEAD"
-        keepsAlive = mayContinue && request.allowsMore && served < limits.requestsPerConnection
-        channel.pauseReading()
-        try bufferInput(rest)
-        timeoutTimer?.cancel()
-        acknowledged = channel.acknowledgedBytes ?? 0
-        acknowledgedBefore = acknowledged
-        watch()
+        try accept(request, mayContinue: mayContinue, rest)
+        beginWatch()
         switch answer {
         case .page(let reply): send(reply)
         case .last(let response):
@@ -95,7 +112,21 @@ final class PlainHTTPExchange: Resumable {
                 let reply = await find()
                 reactor.execute { pending.value.conversation.didFind(reply) }
             }
+        case .handled: break
         }
+    }
+
+    /// Stops reading, and keeps the input after the head.
+    private func accept(
+        _ request: HTTPRequestHead, mayContinue: Bool, _ rest: UnsafeMutableRawBufferPointer
+    ) throws(HTTPRejection) {
+        served += 1
+        isHead = request.method == "HEAD"
+        keepsAlive = mayContinue && request.allowsMore && served < limits.requestsPerConnection
+        unreadBody = 0
+        channel.pauseReading()
+        try bufferInput(rest)
+        timeoutTimer?.cancel()
     }
 
     /// The exchange for a closure that returns to the reactor. It retains the upgrade that owns the exchange.
@@ -108,9 +139,9 @@ final class PlainHTTPExchange: Resumable {
         channel.corked { send(reply) }
     }
 
-    private func send(_ reply: StreamedResponse) {
+    private func send(_ reply: StreamedResponse, isRefusal: Bool = true) {
         phase = .sending
-        if reply.response.status >= 400 { configuration.refused?(reply.response, channel.remoteAddress) }
+        if isRefusal, reply.response.status >= 400 { configuration.refused?(reply.response, channel.remoteAddress) }
         offset = 0
         remainingBody = isHead ? nil : reply.remainingBody
         watchCancellation()
@@ -153,7 +184,7 @@ final class PlainHTTPExchange: Resumable {
         switch phase {
         case .sending: sendMore()
         case .idle: upgrade.readBuffered()
-        case .finding, .ended: break
+        case .finding, .admitting, .receiving, .handling, .ended: break
         }
     }
 
@@ -195,13 +226,123 @@ final class PlainHTTPExchange: Resumable {
     private func finish() {
         timeoutTimer?.cancel()
         remainingBody = nil
+        heldBytes = 0
+        // A decrease of the counted memory never fails.
+        try? count()
         guard keepsAlive else {
             phase = .ended
-            return upgrade.endAfterAnswer()
+            return upgrade.endAfterAnswer(unreadBody: unreadBody)
         }
         phase = .idle
         upgrade.awaitNext()
         if bufferedInput.isEmpty { channel.resumeReading() } else { scheduleResume() }
+    }
+
+    // MARK: Requests with a handler
+
+    /// Passes a request to a handler; `rest` is the input after its head.
+    func handle(
+        _ make: (ReceivedRequest) -> any RequestHandler, _ request: PlainRequest, host: AddressKey?, mayContinue: Bool,
+        _ rest: UnsafeMutableRawBufferPointer
+    ) throws(HTTPRejection) {
+        if let expected = request.head.headers["Expect"], !HTTPHeaders.equal(expected, Self.continueExpectation) {
+            throw HTTPRejection(417, "the only supported Expect is \(Self.continueExpectation)")
+        }
+        try accept(request.head, mayContinue: mayContinue, rest)
+        phase = .admitting
+        unreadBody = request.head.body == .empty ? 0 : Self.maximumUnreadBody
+        timeoutTimer = channel.reactor.schedule(after: configuration.limits.handshakeTimeout, for: self) {
+            $0.reject(HTTPRejection(408, "the admission of the request took too long"))
+        }
+        let received = ReceivedRequest(request, host: host, over: self, on: channel.reactor)
+        self.received = received
+        received.begin(make)
+    }
+
+    /// Reads the body for the handler of the current request.
+    func readBody(_ limits: HTTPBodyLimits) {
+        guard phase == .admitting, let head = received?.request.head else { return }
+        do throws(HTTPRejection) {
+            bodyReader = try HTTPBodyReader(head.body, limits)
+        } catch {
+            return reject(error)
+        }
+        phase = .receiving
+        timeoutTimer?.cancel()
+        timeoutTimer = channel.reactor.schedule(after: limits.time, for: self) {
+            $0.reject(HTTPRejection(408, "the body was incomplete after \(limits.time) (\(limits.settings.time))"))
+        }
+        if head.body != .empty, head.minorVersion >= 1, head.headers["Expect"] != nil, bufferedInput.isEmpty {
+            channel.write { $0.append(Self.permission) }
+        }
+        channel.corked { consumeBuffered { receiveBody($0) } }
+        if phase == .receiving { channel.resumeReading() }
+    }
+
+    /// Handles input that arrives before the response.
+    func receiveInput(_ bytes: UnsafeMutableRawBufferPointer) {
+        guard phase != .receiving else { return receiveBody(bytes) }
+        bufferPausedInput(bytes)
+        if phase == .handling, bufferedInput.count >= Self.maximumReadBytes { channel.pauseReading() }
+    }
+
+    private func receiveBody(_ bytes: UnsafeMutableRawBufferPointer) {
+        guard phase == .receiving, var reader = bodyReader else { return }
+        do throws(HTTPRejection) {
+            let count = try reader.read(UnsafeRawBufferPointer(bytes), into: &body)
+            bodyReader = reader
+            try bufferInput(UnsafeMutableRawBufferPointer(rebasing: bytes[count...]))
+            try self.count()
+        } catch {
+            return reject(error)
+        }
+        if reader.isComplete { passBody() }
+    }
+
+    /// Passes the whole body to the handler. The connection is read further, so that the end of the client is noticed.
+    private func passBody() {
+        phase = .handling
+        timeoutTimer?.cancel()
+        (bodyReader, unreadBody) = (nil, 0)
+        let whole = body
+        (body, heldBytes) = ([], whole.count)
+        if bufferedInput.count < Self.maximumReadBytes { channel.resumeReading() }
+        received?.handler?.didReceive(whole)
+    }
+
+    private func reject(_ rejection: HTTPRejection) {
+        guard phase == .admitting || phase == .receiving, let handler = received?.handler else { return }
+        phase = .handling
+        timeoutTimer?.cancel()
+        if let bodyReader { unreadBody = min(bodyReader.remainingBytes, Self.maximumUnreadBody) }
+        channel.pauseReading()
+        handler.didReject(rejection)
+    }
+
+    /// Sends the response of the current request's handler.
+    func respond(_ reply: StreamedResponse, isRefusal: Bool) {
+        guard isOpen, received != nil else { return }
+        received = nil
+        timeoutTimer?.cancel()
+        if unreadBody > 0 { keepsAlive = false }
+        (bodyReader, body, heldBytes) = (nil, [], reply.ownBytes)
+        channel.pauseReading()
+        beginWatch()
+        do throws(HTTPRejection) {
+            try count()
+            channel.corked { send(reply, isRefusal: isRefusal) }
+        } catch {
+            heldBytes = 0
+            keepsAlive = false
+            let rejection = StreamedResponse(error.response)
+            channel.corked { send(rejection) }
+        }
+    }
+
+    /// Resets the connection at the request of the current request's handler.
+    func abort() {
+        received = nil
+        close("the server ended the request")
     }
 
     // MARK: Early input
@@ -219,7 +360,8 @@ final class PlainHTTPExchange: Resumable {
     }
 
     private func count() throws(HTTPRejection) {
-        let bufferedBytes = bufferedInput.count < ByteChannel.minimumCountedBytes ? 0 : bufferedInput.count
+        let held = bufferedInput.count + body.count + heldBytes
+        let bufferedBytes = held < ByteChannel.minimumCountedBytes ? 0 : held
         guard bufferedBytes != counted, let account = channel.account else { return }
         let change = bufferedBytes - counted
         if change > 0 {
@@ -242,6 +384,12 @@ final class PlainHTTPExchange: Resumable {
     }
 
     // MARK: Time limits and end
+
+    private func beginWatch() {
+        acknowledged = channel.acknowledgedBytes ?? 0
+        acknowledgedBefore = acknowledged
+        watch()
+    }
 
     /// Checks periodically that the peer accepts the response and that the disk delivers it.
     private func watch() {
@@ -270,8 +418,12 @@ final class PlainHTTPExchange: Resumable {
         phase = .ended
         timeoutTimer?.cancel()
         remainingBody = nil
+        (bodyReader, body, heldBytes) = (nil, [], 0)
         if counted > 0 { channel.account?.release(counted) }
         counted = 0
+        let received = received
+        self.received = nil
+        received?.disconnect()
     }
 }
 

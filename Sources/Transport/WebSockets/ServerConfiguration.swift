@@ -18,10 +18,12 @@ final class ServerConfiguration: Sendable {
     let check: (@Sendable (HTTPRequestHead, SocketAddress?) -> HTTPResponse?)?
     let admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?
     let plain: @Sendable (PlainRequest) -> PlainResponse?
+    /// Consulted before `plain`, for requests of any method and with bodies; nil at a server that accepts no bodies.
+    let handled: (@Sendable (PlainRequest) -> PlainResponse?)?
     let accept: @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
     let refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)?
     let failedTLS: (@Sendable (TransportError) -> Void)?
-    /// Whether POST requests reach `plain` too; requests with a body never do.
+    /// Whether POST requests reach `plain` too.
     let acceptsPost: Bool
 
     init(
@@ -30,6 +32,7 @@ final class ServerConfiguration: Sendable {
         check: (@Sendable (HTTPRequestHead, SocketAddress?) -> HTTPResponse?)?,
         admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?,
         plain: @escaping @Sendable (PlainRequest) -> PlainResponse?,
+        handled: (@Sendable (PlainRequest) -> PlainResponse?)? = nil,
         accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision,
         refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)?,
         failedTLS: (@Sendable (TransportError) -> Void)? = nil, acceptsPost: Bool = false
@@ -47,6 +50,7 @@ final class ServerConfiguration: Sendable {
         self.check = check
         self.admit = admit
         self.plain = plain
+        self.handled = handled
         self.accept = accept
         connectionsPerReactor = max(1, limits.connections / reactors)
     }

@@ -87,7 +87,7 @@ final class ServerUpgrade: ByteChannelDelegate {
     func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
         guard !isAnswered else { return }
         if let conversation {
-            guard conversation.isIdle else { return conversation.bufferPausedInput(bytes) }
+            guard conversation.isIdle else { return conversation.receiveInput(bytes) }
             // A new request has the same time limit as the first.
             if buffer.isEmpty { limitHead() }
         }
@@ -125,7 +125,8 @@ final class ServerUpgrade: ByteChannelDelegate {
         case .rejection(let rejection): answer(rejection.response)
         case .complete(let length):
             do throws(HTTPRejection) {
-                let request = try HTTPRequestHead.parse(UnsafeRawBufferPointer(rebasing: bytes[..<length]))
+                let request = try HTTPRequestHead.parse(
+                    UnsafeRawBufferPointer(rebasing: bytes[..<length]), allowsBody: configuration.handled != nil)
                 try handle(request, rest: UnsafeMutableRawBufferPointer(rebasing: bytes[length...]))
             } catch {
                 answer(error.response)
@@ -138,7 +139,7 @@ final class ServerUpgrade: ByteChannelDelegate {
         if isProxy { try findClient(request) }
         // Runs first, so that a page of a rejected origin causes no work.
         if let check = configuration.check, let refusal = check(request, channel.localAddress) {
-            return answer(refusal, headOnly: request.method == "HEAD")
+            return answer(refusal, to: request)
         }
         guard request.wantsWebSocket else { return try handlePlain(request, rest) }
         let agreement = try ServerHandshake.negotiate(
@@ -212,15 +213,11 @@ final class ServerUpgrade: ByteChannelDelegate {
     }
 
     private func handlePlain(_ request: HTTPRequestHead, _ rest: UnsafeMutableRawBufferPointer) throws(HTTPRejection) {
-        guard ["GET", "HEAD"].contains(request.method) || configuration.acceptsPost && request.method == "POST" else {
-            throw HTTPRejection(
-                405, configuration.acceptsPost ? "only GET and POST are supported" : "only GET is supported",
-                headers: ["Allow": configuration.acceptsPost ? "GET, HEAD, POST" : "GET, HEAD"])
-        }
         let client = channel.remoteAddress
         let plain = PlainRequest(head: request, remoteAddress: client, isFromProxy: isProxy)
-        guard let answer = configuration.plain(plain) else { throw ServerHandshake.upgradeRequired }
-        if case .last(let response) = answer { return self.answer(response, headOnly: request.method == "HEAD") }
+        let answer: PlainResponse
+        if let handled = configuration.handled?(plain) { answer = handled } else { answer = try response(to: plain) }
+        if case .last(let response) = answer { return self.answer(response, to: request) }
         guard !table.isDraining else { throw HTTPRejection(503, "the server is shutting down") }
         guard table.count <= configuration.connectionsPerReactor else {
             throw HTTPRejection(503, "the server's connection limit is reached")
@@ -231,14 +228,33 @@ final class ServerUpgrade: ByteChannelDelegate {
         let conversation = conversation ?? PlainHTTPExchange(self, channel, configuration)
         self.conversation = conversation
         // Behind a proxy each request may come from another client, while memory is counted for only one.
-        try conversation.answer(answer, to: request, mayContinue: !isProxy, rest)
+        guard case .handled(let make) = answer else {
+            return try conversation.answer(answer, to: request, mayContinue: !isProxy, rest)
+        }
+        let host = addressEntry.flatMap { $0.key.isLoopback ? nil : $0.key }
+        try conversation.handle(make, plain, host: host, mayContinue: !isProxy, rest)
+    }
+
+    /// Returns the response to a request of a page.
+    private func response(to plain: PlainRequest) throws(HTTPRejection) -> PlainResponse {
+        guard plain.head.body == .empty else { throw HTTPRequestHead.bodyNotAccepted }
+        let method = plain.head.method
+        guard ["GET", "HEAD"].contains(method) || configuration.acceptsPost && method == "POST" else {
+            throw HTTPRejection(
+                405, configuration.acceptsPost ? "only GET and POST are supported" : "only GET is supported",
+                headers: ["Allow": configuration.acceptsPost ? "GET, HEAD, POST" : "GET, HEAD"])
+        }
+        guard let answer = configuration.plain(plain) else { throw ServerHandshake.upgradeRequired }
+        return answer
     }
 
     /// Ends the connection after the last response.
-    func endAfterAnswer() {
+    ///
+    /// - Parameter unreadBody: The number of bytes of the request's body that may still arrive.
+    func endAfterAnswer(unreadBody: Int = 0) {
         isAnswered = true
         isEnding = true
-        channel.closeAfterFlush(throwingAwayAtMost: Self.maximumDiscarded)
+        channel.closeAfterFlush(throwingAwayAtMost: Self.maximumDiscarded + unreadBody)
     }
 
     /// Waits for another request after a complete response.
@@ -260,15 +276,16 @@ final class ServerUpgrade: ByteChannelDelegate {
         if !isAnswered, conversation.isIdle { channel.resumeReading() }
     }
 
-    private func answer(_ response: HTTPResponse, headOnly: Bool = false) {
-        isAnswered = true
-        isEnding = true
+    /// Sends the last response of the connection.
+    ///
+    /// - Parameter request: The request, if its head is known.
+    private func answer(_ response: HTTPResponse, to request: HTTPRequestHead? = nil) {
         if response.status >= 400 { configuration.refused?(response, channel.remoteAddress) }
         timer?.cancel()
         conversation?.end()
         buffer.reset(keepingAtMost: 0)
-        channel.write { $0.append(response.encoded(headOnly: headOnly)) }
-        channel.closeAfterFlush(throwingAwayAtMost: Self.maximumDiscarded)
+        channel.write { $0.append(response.encoded(headOnly: request?.method == "HEAD")) }
+        endAfterAnswer(unreadBody: request.map(\.body) ?? .empty == .empty ? 0 : PlainHTTPExchange.maximumUnreadBody)
     }
 
     private func open(

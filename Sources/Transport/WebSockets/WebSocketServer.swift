@@ -44,6 +44,7 @@ public final class WebSocketServer: Sendable {
     /// - `memory`: a shared budget for buffered memory; nil for a budget of `limits.bufferedBytes`.
     /// - `proxies`: connections from them count for the clients that they name.
     /// - `plain`: responds to requests other than upgrades, including pages; with `acceptsPost` also to POST without a body.
+    /// - `handled`: responds, before `plain`, to requests of any method, which may have a body; nil continues with `plain`.
     /// - `reservedDescriptors`: the number of descriptors to leave free; `onDescriptorExhaustion` is called each time that connections start to wait for
     ///   some.
     /// - `refused`: called for each response with a status of at least 400, and for connections closed without one.
@@ -58,6 +59,7 @@ public final class WebSocketServer: Sendable {
         check: (@Sendable (_ request: HTTPRequestHead, _ localAddress: SocketAddress?) -> HTTPResponse?)? = nil,
         admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)? = nil,
         plain: @escaping @Sendable (PlainRequest) -> PlainResponse? = { _ in nil },
+        handled: (@Sendable (PlainRequest) -> PlainResponse?)? = nil,
         accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision,
         refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)? = nil, acceptsPost: Bool = false,
         context: (@Sendable () -> TLSContext)? = nil,
@@ -68,8 +70,8 @@ public final class WebSocketServer: Sendable {
         if let reactors { group = reactors } else { group = try ReactorGroup.servers() }
         let configuration = ServerConfiguration(
             limits: limits, memory: memory, proxies: proxies, subprotocols: subprotocols, compression: compression,
-            reactors: group.reactors.count, check: check, admit: admit, plain: plain, accept: accept,
-            refused: refused, failedTLS: failedTLS, acceptsPost: acceptsPost)
+            reactors: group.reactors.count, check: check, admit: admit, plain: plain,
+            handled: handled, accept: accept, refused: refused, failedTLS: failedTLS, acceptsPost: acceptsPost)
         let identity: TLSServerIdentity?
         if let tls { identity = try TLSServerIdentity(tls) } else { identity = nil }
         self.identity = identity

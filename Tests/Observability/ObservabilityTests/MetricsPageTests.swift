@@ -23,6 +23,7 @@ import Testing
         var list = MetricList()
         list.counts.merge(counts.sum)
         list.refusals = [401: 2]
+        list.httpRequests = [204: 1]
         list.now.reactors = [MetricList.Reactor(name: "reactor-0")]
         list.now.router = RouterMetric.ofNode(
             slots: 0, liveNodes: 0, isStoreResponding: true, acquired: 0, lost: 0)

@@ -6,7 +6,7 @@ enum DocumentationRules {
         "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "TrebuchetNodes", "TrebuchetRedis",
         "TrebuchetServices",
         "TrebuchetServicesModel", "TrebuchetServicesClient", "TrebuchetStore", "TrebuchetTesting",
-        "TrebuchetURLSession", "WebSockets",
+        "TrebuchetTokens", "TrebuchetURLSession", "WebSockets",
     ]
 
     /// Witnesses for protocols of the standard library or of Distributed, which are documented there.

@@ -15,7 +15,7 @@ enum TrapRules {
         "TrebuchetActors", "TrebuchetClient", "Trebuchet", "TrebuchetServices", "TrebuchetCluster", "TrebuchetNodes",
         "TrebuchetRedis",
         "TrebuchetServicesModel", "TrebuchetServicesClient", "TrebuchetStore", "Transfers", "TrebuchetTelemetry",
-        "TrebuchetInspector", "TrebuchetURLSession",
+        "TrebuchetInspector", "TrebuchetURLSession", "TrebuchetTokens",
     ]
 
     static let groups = [
@@ -29,7 +29,7 @@ enum TrapRules {
                 "Base/Platform/DetachedThread.swift": 1, "Base/Platform/SanitizedMutex.swift": 1,
                 "State/Relays/SanitizedMutex.swift": 1,
                 "Server/Trebuchet/Access/AccessPolicy+apiKeys.swift": 2,
-                "Server/Trebuchet/Access/JSONWebTokenVerifier.swift": 1,
+                "Server/Trebuchet/Access/TokenPublicKey.swift": 1,
                 "Server/Trebuchet/StaticFiles/MemoryPage.swift": 2, "Server/Trebuchet/Server/SignalReader.swift": 1,
                 "Cluster/TrebuchetRedis/Client/RedisScript.swift": 2,
                 "Transport/WebSockets/Compression/Deflater.swift": 1,

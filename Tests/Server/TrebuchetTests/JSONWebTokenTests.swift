@@ -1,4 +1,5 @@
 import Testing
+import TrebuchetTesting
 
 @testable import Trebuchet
 @testable import TrebuchetActors
@@ -77,6 +78,7 @@ struct JSONWebTokenTests {
         for (key, token) in [
             (JSONWebTokenKey.hs256(Self.secret), token()), (.es256(Self.ecKey), Self.ecToken),
             (.rs256(Self.rsaKey), Self.rsaToken),
+            (.edDSA(Self.ed25519Key.pem), Self.ed25519Key.token(Self.goodClaims)),
         ] {
             let verifier = try verifier(key)
             _ = try verifier.verify(token)
@@ -102,6 +104,48 @@ struct JSONWebTokenTests {
         #expect(throws: (any Error).self) { try verifier(.hs256([1, 2, 3])) }
     }
 
+    @Test("Ed25519 signatures are verified: the example of RFC 8037, and tokens with either name of the algorithm")
+    func edDSA() throws {
+        // Appendix A.4. Its payload has no claims.
+        let token =
+            "eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc.hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhij"
+            + "cNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg"
+        let rfc = try verifier(
+            .edDSA(
+                """
+                -----BEGIN PUBLIC KEY-----
+                MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=
+                -----END PUBLIC KEY-----
+                """))
+        #expect(String(decoding: try rfc.signedBody(of: token), as: UTF8.self) == "Example of Ed25519 signing")
+        let key = TestSigningKey("d", .ed25519)
+        #expect(throws: AccessDenied.self) { try rfc.verify(key.token(Self.goodClaims)) }
+        let own = try verifier(.edDSA(key.pem))
+        #expect(try own.verify(key.token(Self.goodClaims)).id == "ada")
+        #expect(try own.verify(key.token(Self.goodClaims, head: #"{"alg":"Ed25519"}"#)).id == "ada")
+        for head in ["Ed448", "ES256", "none", "eddsa", "HS256"] {
+            #expect(throws: AccessDenied.self) {
+                try own.verify(key.token(Self.goodClaims, head: #"{"alg":"\#(head)"}"#))
+            }
+        }
+    }
+
+    @Test("a key of another type, on another curve, or of fewer than 2,048 bits is refused")
+    func unsuitableKeys() throws {
+        let (ec, ed25519) = (TestSigningKey("e").pem, TestSigningKey("d", .ed25519).pem)
+        let rsa = TestSigningKey("r", .rsa(bits: 2_048)).pem
+        for key in [JSONWebTokenKey.edDSA(ec), .edDSA(rsa), .es256(ed25519), .es256(rsa), .rs256(ec), .rs256(ed25519)] {
+            let error = #expect(throws: TransportError.self) { try verifier(key) }
+            #expect(error?.message.contains("does not match its algorithm") == true)
+        }
+        let short = #expect(throws: TransportError.self) {
+            try verifier(.rs256(TestSigningKey("r", .rsa(bits: 1_024)).pem))
+        }
+        #expect(short?.message == "the RSA key for tokens has 1024 bits; RS256 requires at least 2048")
+        // P-384.
+        #expect(throws: TransportError.self) { try verifier(.es256(Self.otherCurve)) }
+    }
+
     @Test("a bucket admits a burst, then its rate, and returns the wait")
     func bucket() {
         var bucket = TokenBucket(RateLimit(callsPerSecond: 10, burst: 3), now: 0)
@@ -116,6 +160,14 @@ struct JSONWebTokenTests {
         #expect(full == [nil, nil, nil, 100])
     }
 
+    private static let ed25519Key = TestSigningKey("d", .ed25519)
+    private static let otherCurve = """
+        -----BEGIN PUBLIC KEY-----
+        MHYwEAYHKoZIzj0CAQYFK4EEACIDYgAEN60ZY8mHaCEy9KZShhPb2K0/g2y9hZdS
+        /X3qs+KqTaLsNkGojS/lgr+8dWpTWq52PpHJFHDD+V6Sf7cGlMHqGSatg+6TgQ9G
+        WV2Tf2z8qw6o0qvlQE7sNlm91+Ohkfg+
+        -----END PUBLIC KEY-----
+        """
     private static let ecKey = """
         -----BEGIN PUBLIC KEY-----
         MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEUydsZgMUf6oFKt1WNeMvtoaoXIea

@@ -89,4 +89,27 @@ import Testing
             #expect(section.options.subtracting(used[anchor, default: []]).isEmpty, "unused options in #\(anchor)")
         }
     }
+
+    /// The text of an option in the page: names of options, variables and quoted texts are code.
+    private static func markdown(_ text: String) -> String {
+        text.replacing(/'([^']+)'|(--[a-z][a-z\-]*)|(TREBUCHET_\w+)/) { match in
+            "`\(match.output.1 ?? match.output.2 ?? match.output.3 ?? "")`"
+        }
+        .replacing(/Docs\/(Guides|Reference)\/(\w+)\.md/) { match in
+            "[\(match.output.2)](\(match.output.1 == "Guides" ? "../Guides/" : "")\(match.output.2).md)"
+        }
+    }
+
+    @Test("the table of serve has the options of the parser with their texts, in the same order")
+    func serveTable() throws {
+        let page = try String(contentsOf: packageRoot.appending(path: "Docs/Reference/CLI.md"), encoding: .utf8)
+        let section = try #require(
+            page.components(separatedBy: "\n## serve\n").last?.components(separatedBy: "\n## ").first)
+        let rows = section.split(separator: "\n").filter { $0.hasPrefix("| `--") }.map { String($0) }
+        let expected = ServeOptions.all.map { "| `\($0.head)` | \(Self.markdown($0.help)) |" }
+        for (index, row) in expected.enumerated() where index >= rows.count || rows[index] != row {
+            Issue.record("row \(index + 1) must be: \(row)")
+        }
+        #expect(rows.count == expected.count)
+    }
 }

@@ -44,6 +44,21 @@ import Testing
         #expect(await server.stop() == 0)
     }
 
+    @Test("with --http-calls curl calls an actor as in the guide, without it calls are answered 404")
+    func calls() async throws {
+        let path = "/call/todos/addTodo(title:)"
+        let server = try await ServeProcess(arguments: ["--http-calls"])
+        let item = try await body(server.url, path, ["--json", #"["Milk"]"#])
+        #expect(item.contains(#""title":"Milk""#), "\(item)")
+        let refused = try await body(server.url, path, ["-w", " %{http_code}", "--json", "[]"])
+        #expect(refused.hasSuffix(" 400") && refused.contains("takes 1 argument"), "\(refused)")
+        #expect(await server.stop() == 0)
+        let other = try await ServeProcess()
+        let off = try await body(other.url, path, ["-w", " %{http_code}", "--json", #"["Milk"]"#])
+        #expect(off.hasSuffix(" 404") && off.contains("--http-calls"), "\(off)")
+        await other.stop()
+    }
+
     @Test("a folder replaces the start page; --origins hides the schema, and --schema publishes it")
     func folder() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)

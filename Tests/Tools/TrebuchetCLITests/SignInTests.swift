@@ -135,7 +135,7 @@ import Trebuchet
             (["--smtp-user", "a"], "--smtp-user requires --smtp"),
             (["--smtp", "h", "--smtp-user", "a"], "requires --smtp-password-file"),
             (["--smtp", "h", "--smtp-password-file", "/etc/hostname"], "requires --smtp-user"),
-            (["--smtp", "h", "--smtp-encryption", "ssl"], "not none, starttls or tls"),
+            (["--smtp", "h", "--smtp-encryption", "ssl"], "is not one of none, starttls, tls"),
             (["--smtp", "h", "--smtp-ca-file", "/etc/hostname"], "requires --smtp-encryption"),
             (["--smtp", "h", "--smtp-encryption", "tls", "--smtp-ca-file", "/no/such"], "/no/such: No such file"),
             (

@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 import Trebuchet
+import TrebuchetTesting
 
 /// Returns the identity of its caller.
 @Trebuchet
@@ -45,6 +46,49 @@ distributed actor TokenTestServer {
         let none = try await run(["TREBUCHET_TOKEN="], "call", "--url", url, "door", "who()")
         #expect(none.error.contains("an API key is required"), "\(none.error)")
         await server.shutdown(drain: .zero)
+    }
+
+    @Test("serve --token-issuer admits only clients with a token of the issuer", arguments: [false, true])
+    func issuer(keySet: Bool) async throws {
+        let issuer = try TestTokenIssuer()
+        let server = try await ServeProcess(
+            arguments: ["--token-issuer", issuer.url, "--token-audience", "todos"]
+                + (keySet ? ["--token-keys", issuer.keySetURL] : []))
+        func call(_ token: String) async throws -> ChildProcess.Outcome {
+            try await run(["TREBUCHET_TOKEN=\(token)"], "call", "--url", server.url, "counter", "increment()")
+        }
+        let admitted = try await call(issuer.token(for: "ada", audience: "todos"))
+        #expect(admitted.status == 0, "\(admitted)")
+        issuer.rotate()
+        let other = try await call(issuer.token(for: "ada", audience: "others"))
+        #expect(other.status == 1 && other.error.contains("its audience is wrong"), "\(other)")
+        let none = try await call("")
+        #expect(none.status == 1 && none.error.contains("a bearer token is required"), "\(none)")
+        await server.stop()
+        await issuer.close()
+    }
+
+    @Test(
+        "serve refuses incomplete and invalid options for tokens",
+        arguments: [
+            (["--token-audience", "a"], "--token-audience requires --token-issuer"),
+            (["--token-keys", "https://a.b/k"], "--token-keys requires --token-issuer"),
+            (["--token-issuer", "https://a.b"], "--token-issuer requires --token-audience"),
+            (["--token-issuer", "http://a.b", "--token-audience", "a"], "--token-issuer: 'http://a.b"),
+            (
+                ["--token-issuer", "a", "--token-audience", "a", "--token-keys", "http://a.b/k"],
+                "--token-keys: 'http://a.b/k'"
+            ),
+            (
+                ["--token-issuer", "https://a.b", "--token-audience", "a", "--services", "auth,rooms"],
+                "--token-issuer cannot be combined with accounts"
+            ),
+        ])
+    func issuerOptions(arguments: [String], reason: String) async throws {
+        let outcome = try await ChildProcess(
+            "/usr/bin/timeout", ["20", ServeProcess.tool, "serve", "--port", "0"] + arguments, error: .captured
+        ).finish()
+        #expect(outcome.status == 2 && outcome.error.contains(reason), "\(outcome)")
     }
 
     @Test(

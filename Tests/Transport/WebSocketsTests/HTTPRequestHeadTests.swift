@@ -105,6 +105,48 @@ struct HTTPRequestHeadTests {
         #expect(status("GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\n\(field)\r\n\r\n") == nil)
     }
 
+    @Test(
+        "where bodies are accepted their framing is read, but an upgrade has none",
+        arguments: [
+            ("", .success(.empty)), ("Content-Length: 7", .success(.length(7))),
+            ("Content-Length: 7\r\nContent-Length: 7", .success(.length(7))),
+            ("Content-Length: 99999999999999999999", .success(.length(.max))),
+            ("Transfer-Encoding: chunked", .success(.chunked)), ("transfer-encoding: Chunked", .success(.chunked)),
+            ("Transfer-Encoding: gzip, chunked", .failure(501)), ("Transfer-Encoding: chunked, chunked", .failure(501)),
+            ("Transfer-Encoding:", .failure(501)), ("Transfer-Encoding: chunked\r\nContent-Length: 7", .failure(400)),
+            ("Content-Length: 7\r\nUpgrade: websocket", .failure(400)),
+            ("Transfer-Encoding: chunked\r\nUpgrade: websocket", .failure(400)),
+        ] as [(String, Framing)])
+    private func framing(fields: String, wanted: Framing) {
+        let text = "POST / HTTP/1.1\r\nHost: h\r\n\(fields.isEmpty ? "" : fields + "\r\n")\r\n"
+        let head = Array(text.utf8).withUnsafeBytes { bytes in
+            Result { () throws(HTTPRejection) in try HTTPRequestHead.parse(bytes, allowsBody: true) }
+        }
+        switch (head, wanted) {
+        case (.success(let head), .success(let framing)): #expect(head.body == framing)
+        case (.failure(let rejection), .failure(let status)): #expect(rejection.status == status)
+        default: Issue.record("\(head)")
+        }
+    }
+
+    private enum Framing: Sendable {
+        case success(HTTPBodyFraming)
+        case failure(Int)
+    }
+
+    @Test("HTTP/1.0 has no transfer codings")
+    func oldVersion() {
+        let text = "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"
+        let head = Array(text.utf8).withUnsafeBytes { bytes in
+            Result { () throws(HTTPRejection) in try HTTPRequestHead.parse(bytes, allowsBody: true) }
+        }
+        guard case .failure(let rejection) = head else {
+            Issue.record("accepted")
+            return
+        }
+        #expect(rejection.status == 400)
+    }
+
     @Test("a request line, a header section and a field count over the limit are rejected, those at the limit are not")
     func limits() {
         var limits = WebSocketLimits()

@@ -314,7 +314,7 @@ import Transports
         #expect(Array(body.utf8).withUnsafeBytes { RejectionReason.isComplete(headers, $0) } == isWhole)
     }
 
-    @Test("a response has its length and ends the connection; one to HEAD has no body, and a 101 has neither")
+    @Test("a response has its length and ends the connection; one to HEAD has no body, and a 101 or 204 has neither")
     func answers() {
         var response = HTTPResponse(status: 404, text: "no")
         response.headers.add("X-Bad", "a\r\nb")
@@ -328,6 +328,9 @@ import Transports
         #expect(
             String(decoding: HTTPResponse(status: 101).encoded(), as: UTF8.self)
                 == "HTTP/1.1 101 Switching Protocols\r\n\r\n")
+        #expect(
+            String(decoding: HTTPResponse(status: 204, body: [1]).encoded(keepsAlive: true), as: UTF8.self)
+                == "HTTP/1.1 204 No Content\r\n\r\n")
     }
 
     @Test("statuses have their phrases")

@@ -12,6 +12,8 @@ package final class EventBus: Sendable {
     package let sampling = TraceSampling()
     /// Counters of rare events on threads other than those of reactors.
     private let rejections = Mutex<(refusals: [Int: UInt64], limits: [String: UInt64])>(([:], [:]))
+    /// The responses to HTTP requests that make calls or run a route, by status.
+    private let httpRequests = Mutex<[Int: UInt64]>([:])
 
     /// The call whose method runs now. Set only while an event handler exists.
     @TaskLocal static var running: ObservedCall?
@@ -83,6 +85,11 @@ package final class EventBus: Sendable {
 
     /// Counts a rejection by a limit, like `ShardMetrics.countRefusal(by:)`, on any thread.
     package func countRejection(limit: String) { rejections.withLock { $0.limits[limit, default: 0] += 1 } }
+
+    /// Counts the response to an HTTP request that makes a call or runs a route.
+    package func countHTTPRequest(status: Int) { httpRequests.withLock { $0[status, default: 0] += 1 } }
+
+    package var httpRequestCounts: [Int: UInt64] { httpRequests.withLock { $0 } }
 
     package var rejectionCounts: (refusals: [Int: UInt64], limits: [String: UInt64]) { rejections.withLock { $0 } }
 }

@@ -46,7 +46,7 @@ final class ForwardedCall: ForwardedRequest {
     var isResumption: Bool { message.withMessage { $0.kind == .streamResume } }
 
     /// True if this node or its client has sent the call before, so that it may have run.
-    var mayHaveRun: Bool { isRepeat || message.withMessage { $0.kind == .repeat } }
+    var mayHaveRun: Bool { isRepeat || message.withMessage { $0.wasSentBefore } }
 
     /// Returns the error for a refusal of the call.
     func refusal(_ error: TrebuchetError) -> TrebuchetError { mayHaveRun ? error.ofSentCall : error }

@@ -78,6 +78,12 @@ public struct AccessPolicy: Sendable {
     /// call keeps its permission while the closure and the principal stay the same. The permission is valid for this one call.
     public var cachesGrants = false
 
+    /// Enables calls over HTTP: `POST /call/ACTOR/METHOD` with a JSON array of the arguments. Default false, which answers them 404.
+    ///
+    /// Each request is authenticated like the request of a WebSocket and is a connection for `onConnect` and `authorize`. `origins`
+    /// applies. A request without `Origin` is from a program other than a browser.
+    public var acceptsHTTPCalls = false
+
     /// Enables `Caller.current` for policies that accept every client without `authenticate`. Default false, which avoids its
     /// cost.
     public var identifiesCallers = false

@@ -46,6 +46,8 @@ public struct ServerLimits: Sendable {
     public var alarms = Alarms()
     /// HTTP requests of pages.
     public var pages = PageLimits()
+    /// In-flight HTTP requests that make calls or run a route.
+    public var http = HTTP()
 
     /// Creates limits with the default of each setting.
     public init() {}
@@ -253,6 +255,17 @@ public struct ServerLimits: Sendable {
         /// their numbers; the oldest are removed. A larger event is not sent, and the call that sends it is answered `internal`.
         /// Default 4 MiB.
         public var eventBytes = 4 << 20
+    }
+
+    /// In-flight HTTP requests that make calls or run a route; more are answered 429. A request counts from its head to its response, and
+    /// that of a route until its handler has ended. A connection has one at a time.
+    public struct HTTP: Sendable {
+        /// The maximum number of requests of one principal. Default 256.
+        public var perPrincipal = 256
+        /// The maximum number of requests of one host. Default 256.
+        public var perHost = 256
+        /// The maximum number of requests of the server. Default 4,096.
+        public var total = 4_096
     }
 
     /// Alarms of actors, and their delivery.

@@ -29,9 +29,10 @@ package final class RejectionLog: Sendable {
     /// Returns whether the status is common for requests of missing pages or for silent peers, and therefore unrelated to access.
     static func isCommon(_ status: Int) -> Bool { [404, 405, 408, 426].contains(status) }
 
-    /// Returns the reason that the client receives: the first line of the body.
+    /// Returns the reason that the client receives: the first line of the body, or the detail of a problem document.
     package static func reason(_ refusal: HTTPResponse) -> String {
-        String(decoding: refusal.body.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+        HTTPProblem.detail(of: refusal)
+            ?? String(decoding: refusal.body.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
     }
 
     package func logLine(_ line: String, at now: UInt64 = MonotonicClock.now) {

@@ -34,6 +34,8 @@ package struct MetricList {
 
     package var counts = MetricTotals()
     package var refusals: [Int: UInt64] = [:]
+    /// The responses to HTTP requests that make calls or run a route, by status.
+    package var httpRequests: [Int: UInt64] = [:]
     package var now = Gauges()
 
     /// Returns all metrics in the Prometheus text format.
@@ -75,6 +77,9 @@ package struct MetricList {
             "trebuchet_requests_refused_total", .counter,
             "Rejected connections and page requests, by HTTP status.",
             refusals.sorted { $0.key < $1.key }.map { (["status": "\($0.key)"], Double($0.value)) })
+        text.appendMetric(
+            "trebuchet_http_requests_total", .counter, "HTTP requests that make calls or run a route, by status.",
+            httpRequests.sorted { $0.key < $1.key }.map { (["status": "\($0.key)"], Double($0.value)) })
     }
 
     private func addCalls(_ rows: [MethodHistogramIndex.Row], to text: inout MetricsText) {

@@ -177,6 +177,7 @@ package struct AdminRequestGuard: Sendable {
         case .page(let reply): .page(protected(reply))
         case .blocking(let respond): .blocking { protected(respond()) }
         case .asynchronous(let respond): .asynchronous { protected(await respond()) }
+        case .handled: answer
         }
     }
 

@@ -51,6 +51,7 @@ extension TrebuchetServer {
         let rejections = context.events.rejectionCounts
         list.counts.addRejections(rejections.limits)
         list.refusals = rejections.refusals
+        list.httpRequests = context.events.httpRequestCounts
         list.now.isReady = await isReady
         list.now.streams = context.quotas.count(.streams)
         list.now.actors = actorCount

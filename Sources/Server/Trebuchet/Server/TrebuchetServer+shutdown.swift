@@ -101,7 +101,8 @@ extension TrebuchetServer {
             let rest = max(.zero, drain - .nanoseconds(Int64(clamping: MonotonicClock.now - began)))
             await withTaskGroup(of: Void.self) { group in
                 for shard in shards { group.addTask { await shard.drain(for: rest) } }
-                group.addTask { await listener?.endPages(within: rest) }
+                // Calls over HTTP are answered when `drain` ends them.
+                group.addTask { await listener?.endPages(within: rest > .zero ? rest + .seconds(1) : .zero) }
                 group.addTask { [alarms] in await alarms?.stop(within: rest) }
             }
             await context.router?.flush()

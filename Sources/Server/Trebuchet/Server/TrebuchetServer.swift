@@ -40,6 +40,8 @@ public final class TrebuchetServer: Sendable {
     private let state = Mutex(State.idle)
     let stopped = StateRelay(false)
     let pageSources = Mutex<[PageSource]>([])
+    /// The routes of the program, until the server has shut down.
+    let httpRoutes = Mutex(RouteTree())
     /// Set when the server starts to listen.
     let servedPages = Mutex<PageRouter?>(nil)
     /// Set when the server shuts down.
@@ -150,6 +152,12 @@ public final class TrebuchetServer: Sendable {
     func releaseReferences() {
         context.directory.setResolver(nil)
         own.close()
+        // Freed without the lock.
+        let routes = httpRoutes.withLock { routes in
+            defer { routes = RouteTree() }
+            return routes
+        }
+        _ = routes
         alarms?.stop()
         context.router?.stop()
         context.hosting.close()
@@ -358,7 +366,8 @@ public final class TrebuchetServer: Sendable {
             let pages = PageRouter(pageSources.withLock { $0 }, limits.pages)
             servedPages.withLock { $0 = pages }
             let listener = try WebSocketConnections.listen(
-                transport, shards: shards, parts: context, access: access, pages: pages)
+                transport, shards: shards, parts: context, access: access, pages: pages,
+                routes: httpRoutes.withLock { $0 })
             state.withLock { $0 = .running(listener) }
             alarms?.start()
             if let writer = shards.first?.stateWriter { Task { await writer.scheduleDeletionOfEarlierResponses() } }

@@ -30,6 +30,8 @@ package protocol MessageLink: AnyObject {
     var host: AddressKey? { get }
     /// The address at the other end; nil if it is unknown.
     var remoteAddress: SocketAddress? { get }
+    /// A Boolean value that indicates whether events and metrics count the link as a connection.
+    var countsAsConnection: Bool { get }
     /// Requests `linkDidHear` on the connection, once the client has read all messages sent so far and all messages that it had
     /// sent by then have arrived.
     func sendDrainPing()
@@ -44,6 +46,7 @@ package protocol MessageLink: AnyObject {
 extension MessageLink {
     package var remoteAddress: SocketAddress? { nil }
     package var pendingBytes: Int { 0 }
+    package var countsAsConnection: Bool { true }
     package func inOneWrite(_ body: () -> Void, observing observer: (UnsafeRawBufferPointer) -> Void) {
         inOneWrite(body)
     }

@@ -3,6 +3,7 @@
 @_exported public import TrebuchetActors
 @_exported public import TrebuchetClient
 @_exported public import struct WebSockets.HTTPRequestHead
+@_exported public import struct WebSockets.HTTPResponse
 @_exported public import struct WebSockets.PageLimits
 @_exported public import struct WebSockets.WebSocketCompression
 public import Networking

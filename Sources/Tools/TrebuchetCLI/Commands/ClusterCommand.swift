@@ -154,25 +154,14 @@ enum ClusterCommand {
     static func membership(
         _ arguments: ParsedArguments, report: @Sendable (ServerEvent.Level, String) -> Void
     ) async throws -> (ClusterMembership, RedisEngine)? {
-        guard arguments.string("--cluster") != nil else {
-            let others = ["--node", "--node-address", "--after-data-loss", "--cluster-wait"] + certificateOptions
-            for option in others where arguments.string(option) != nil {
-                throw UsageError("\(option) requires --cluster")
-            }
-            return nil
-        }
+        guard arguments.has("--cluster") else { return nil }
         guard let name = arguments.string("--node") else {
             throw UsageError("--cluster requires --node NAME, a unique name of this node")
         }
         let address = try arguments.string("--node-address").map(nodeAddress)
         let certificates = try certificates(arguments)
-        let afterDataLoss = try arguments.string("--after-data-loss").map { text throws(UsageError) in
-            guard let policy = DataLossPolicy(rawValue: text) else {
-                throw UsageError("--after-data-loss: '\(text)' is not 'end' or 'continue'")
-            }
-            return policy
-        }
-        let wait = Duration.seconds(try arguments.int("--cluster-wait", in: 0...86_400) ?? 30)
+        let afterDataLoss = arguments.string("--after-data-loss").flatMap { DataLossPolicy(rawValue: $0) }
+        let wait = Duration.seconds(try arguments.int("--cluster-wait") ?? 0)
         let engine = try engine(arguments)
         let warnings = try await connecting {
             try await ClusterEngineError.retry(for: wait) { error in
@@ -205,7 +194,24 @@ enum ClusterCommand {
         return NodeCertificateFiles(certificateChainFile: files[0], privateKeyFile: files[1], authorityFile: files[2])
     }
 
-    private static func nodeAddress(_ text: String) throws(UsageError) -> NodeAddress {
+    /// Throws if the URL of a coordination store is invalid.
+    static func checkURL(_ text: String) throws(UsageError) {
+        do {
+            _ = try RedisURL(text)
+        } catch {
+            throw UsageError("--cluster: \(error.message)")
+        }
+    }
+
+    /// Returns the URL of a coordination store without its password.
+    static func masked(_ url: String) -> String {
+        guard let scheme = url.firstRange(of: "://"), let at = url.lastIndex(of: "@"), scheme.upperBound <= at,
+            let colon = url[scheme.upperBound..<at].firstIndex(of: ":"), url.index(after: colon) < at
+        else { return url }
+        return "\(url[...colon])********\(url[at...])"
+    }
+
+    static func nodeAddress(_ text: String) throws(UsageError) -> NodeAddress {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         // An IPv6 address is in brackets, as in a URL.
         let host = parts.dropLast().joined(separator: ":").trimmingPrefix("[")

@@ -8,13 +8,15 @@ enum ConfigurationFile {
     /// Reads a whole file. Never blocks: anything but a regular file is refused, as for keys and certificates.
     ///
     /// - Parameters:
-    ///   - option: the option that names the file, for errors.
+    ///   - option: the option that names the file, for errors; nil for an operand.
     ///   - maximum: the maximum size in bytes.
     ///   - isSecret: whether the file must not be writable by other users.
     static func read(
-        _ path: String, of option: String, maximum: Int, isSecret: Bool = false
+        _ path: String, of option: String?, maximum: Int, isSecret: Bool = false
     ) throws(UsageError) -> [UInt8] {
-        func problem(_ reason: String) -> UsageError { UsageError("\(option) \(path): \(reason)") }
+        func problem(_ reason: String) -> UsageError {
+            UsageError("\(option.map { $0 + " " } ?? "")\(path): \(reason)")
+        }
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw problem(String(cString: strerror(errno))) }
         defer { close(descriptor) }

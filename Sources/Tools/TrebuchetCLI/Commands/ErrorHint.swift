@@ -1,4 +1,5 @@
 import Trebuchet
+import TrebuchetServices
 
 /// The texts of errors, with a remedy where it is an option of this program.
 enum ErrorHint {
@@ -12,6 +13,15 @@ enum ErrorHint {
         }
         return
             "\(text); the server does not host \(service): start it without --services, or with --services \(service)"
+    }
+
+    /// Returns the problems of an invalid file, one line each; nil for other errors.
+    static func problems(of error: any Error) -> [String]? {
+        switch error {
+        case let error as RulesFileError: error.problems.map { LogLine.of("\($0)") }
+        case let error as SettingsFileError: error.problems.map { LogLine.of("\($0)") }
+        default: nil
+        }
     }
 
     /// The service that a command uses; nil for commands that work with any server.

@@ -6,25 +6,33 @@ import TrebuchetServices
 
 /// The services that `serve` hosts: all of them, unless `--services` selects some, or the server is for measurements.
 struct HostedServices {
-    static let options =
+    static let options: [OptionSpec] =
         [
             OptionSpec(
                 "--services", "NAMES",
-                "services to host, separated by commas: \(known.joined(separator: ", ")), or none (all)"),
+                "services to host, separated by commas: \(known.map { "'\($0)'" }.joined(separator: ", ")), or 'none'",
+                default: "all; without auth if there is --token-issuer", form: .list,
+                check: { list throws(UsageError) in _ = try HostedServices.names(list) }),
             OptionSpec(
                 "--rules", "FILE",
-                "rules file for collections and rooms (Docs/Reference/Rules.md); SIGHUP reloads it (the output of "
-                    + "'rules show')"),
+                "rules file for collections and rooms (Docs/Reference/Rules.md); SIGHUP reloads it",
+                default: "the output of 'rules show'"),
             OptionSpec(
                 "--admin-socket", "PATH",
-                "Unix socket of the command 'trebuchet admin', independent of --admin (the file of --data with the suffix .admin)"
-            ),
+                "Unix socket of the command 'trebuchet admin', independent of --admin",
+                default: "the file of --data with the suffix '.admin'"),
             OptionSpec(
                 "--mail-command", "COMMAND",
                 "auth: program that reads mails with codes on standard input, like 'sendmail -t'; it has the address and the "
                     + "code in TREBUCHET_MAIL_TO and TREBUCHET_MAIL_CODE"),
-            OptionSpec("--oidc", "FILE", "auth: JSON list of providers for ID tokens (none)"),
-            OptionSpec("--mail-from", "ADDRESS", "auth: sender of mails (trebuchet@localhost)"),
+            OptionSpec("--oidc", "FILE", "auth: JSON list of providers for ID tokens", default: "none"),
+            OptionSpec(
+                "--mail-from", "ADDRESS", "auth: sender of mails", default: "trebuchet@localhost",
+                check: { address throws(UsageError) in
+                    guard MailAddress.isValid(address) else {
+                        throw UsageError("--mail-from \(address): not a mail address")
+                    }
+                }),
         ] + MailRelayOptions.specs
 
     private static let known = [AuthService.name, RoomHost.name, CollectionHost.name]
@@ -54,13 +62,17 @@ struct HostedServices {
         self.report = report
         isTormented = arguments.has("--torment")
         hasExamples = arguments.has("--examples")
-        let all = arguments.has("--bench") || isTormented ? "none" : Self.known.joined(separator: ",")
+        // Accounts have their own tokens.
+        let hasTokens = arguments.has("--token-issuer")
+        let usual = Self.known.filter { $0 != AuthService.name || !hasTokens }
+        let all = arguments.has("--bench") || isTormented ? "none" : usual.joined(separator: ",")
         names = try Self.names(arguments.string("--services") ?? all)
-        rulesFile = arguments.string("--rules")
-        rules = try Self.rules(arguments)
-        if rulesFile != nil, !names.contains(CollectionHost.name), !names.contains(RoomHost.name) {
-            throw UsageError("--rules requires --services with collections or rooms")
+        if hasTokens, names.contains(AuthService.name) {
+            throw UsageError("--token-issuer cannot be combined with accounts: remove auth from --services")
         }
+        rulesFile = arguments.string("--rules")
+        rules = try Self.rules(at: rulesFile)
+        if rulesFile != nil { try Self.checkUse(ofRulesBy: names) }
         guard names.contains(AuthService.name) else {
             if let option = (["--mail-command", "--mail-from", "--oidc"] + MailRelayOptions.names).first(
                 where: arguments.has)
@@ -100,10 +112,15 @@ struct HostedServices {
         return access
     }
 
-    /// Returns the rules of a command line, which are validated before anything starts.
-    static func rules(_ arguments: ParsedArguments) throws(RulesFileError) -> RulesFile {
-        try arguments.string("--rules").map { path throws(RulesFileError) in try RulesFile(contentsOfFile: path) }
-            ?? RulesFile()
+    /// Returns the rules of a file, which are validated before anything starts; the default ones without a file.
+    static func rules(at path: String?) throws(RulesFileError) -> RulesFile {
+        try path.map { path throws(RulesFileError) in try RulesFile(contentsOfFile: path) } ?? RulesFile()
+    }
+
+    private static func checkUse(ofRulesBy names: [String]) throws(UsageError) {
+        guard names.contains(CollectionHost.name) || names.contains(RoomHost.name) else {
+            throw UsageError("--rules requires --services with collections or rooms")
+        }
     }
 
     /// The lines about the rules that `serve` prints at its start.
@@ -115,10 +132,10 @@ struct HostedServices {
         return ["rules: \(LogLine.of(rulesFile)), collections: \(rules.collectionCount), rooms: \(rules.roomCount)"]
     }
 
-    /// Reloads and applies the rules. Throws, and keeps the current ones, if the file is invalid.
-    func reloadRules() throws(RulesFileError) -> RulesFile {
-        guard let rulesFile else { return rules }
-        let rules = try RulesFile(contentsOfFile: rulesFile)
+    /// Reads and applies the rules of a file, or the default ones. Throws, and keeps the current ones, if the file is invalid.
+    func replaceRules(from path: String?) throws -> RulesFile {
+        try Self.checkUse(ofRulesBy: names)
+        let rules = try Self.rules(at: path)
         collections?.replaceRules(rules)
         rooms?.replaceRules(rules)
         return rules
@@ -197,8 +214,7 @@ struct HostedServices {
     private static func mailer(
         _ arguments: ParsedArguments, report: @escaping @Sendable (ServerEvent.Level, String) -> Void
     ) throws(UsageError) -> any MagicCodeMailer {
-        let sender = arguments.string("--mail-from") ?? "trebuchet@localhost"
-        guard MailAddress.isValid(sender) else { throw UsageError("--mail-from \(sender): not a mail address") }
+        let sender = arguments.effective("--mail-from") ?? ""
         switch (arguments.string("--mail-command"), try MailRelayOptions.mailer(arguments, sender: sender)) {
         case (.some, .some): throw UsageError("--mail-command and --smtp cannot be combined")
         case (let command?, nil):

@@ -3,38 +3,36 @@ import TrebuchetServices
 
 /// The options of `serve` for an SMTP relay.
 enum MailRelayOptions {
-    static let specs = [
+    static let specs: [OptionSpec] = [
         OptionSpec(
-            "--smtp", "HOST[:PORT]", "auth: SMTP relay for mails with codes (port 25; 587 for starttls, 465 for tls)"),
+            "--smtp", "HOST[:PORT]",
+            "auth: SMTP relay for mails with codes; its port is 25, or 587 with 'starttls', or 465 with 'tls'",
+            check: { relay throws(UsageError) in _ = try address(relay) }),
         OptionSpec(
-            "--smtp-encryption", "KIND",
-            "auth: encryption of --smtp: none, starttls or tls (none; starttls with --smtp-user)"),
+            "--smtp-encryption", "KIND", "auth: encryption of --smtp: 'none', 'starttls' or 'tls'",
+            default: "none; starttls with --smtp-user",
+            form: .choice(SMTPMailer.Encryption.allCases.map(\.rawValue)), requires: "--smtp"),
         OptionSpec(
             "--smtp-user", "NAME",
-            "auth: user name for --smtp; the password is in --smtp-password-file or TREBUCHET_SMTP_PASSWORD"),
-        OptionSpec("--smtp-password-file", "FILE", "auth: file whose first line is the password of --smtp-user"),
+            "auth: user name for --smtp; the password is in --smtp-password-file or TREBUCHET_SMTP_PASSWORD",
+            requires: "--smtp"),
         OptionSpec(
-            "--smtp-ca-file", "FILE", "auth: root certificates in PEM to trust for --smtp (those of the system)"),
+            "--smtp-password-file", "FILE", "auth: file whose first line is the password of --smtp-user",
+            requires: "--smtp-user", secretVariable: "TREBUCHET_SMTP_PASSWORD"),
+        OptionSpec(
+            "--smtp-ca-file", "FILE", "auth: root certificates in PEM to trust for --smtp",
+            default: "those of the system", requires: "--smtp"),
     ]
     static let names = specs.map(\.name)
 
     /// Returns a mailer for the relay; nil without `--smtp`.
     static func mailer(_ arguments: ParsedArguments, sender: String) throws(UsageError) -> SMTPMailer? {
-        guard let relay = arguments.string("--smtp") else {
-            if let option = names.first(where: arguments.has) { throw UsageError("\(option) requires --smtp") }
-            return nil
-        }
+        guard let relay = arguments.string("--smtp") else { return nil }
         let (host, port) = try address(relay)
         let login = try login(arguments)
-        let encryption: SMTPMailer.Encryption
-        if let kind = arguments.string("--smtp-encryption") {
-            guard let known = SMTPMailer.Encryption(rawValue: kind) else {
-                throw UsageError("--smtp-encryption \(kind): not none, starttls or tls")
-            }
-            encryption = known
-        } else {
-            encryption = login == nil ? .none : .startTLS
-        }
+        let encryption =
+            arguments.string("--smtp-encryption").flatMap { SMTPMailer.Encryption(rawValue: $0) }
+            ?? (login == nil ? SMTPMailer.Encryption.none : .startTLS)
         if login != nil, encryption == .none, !["localhost", "127.0.0.1", "::1"].contains(host.lowercased()) {
             throw UsageError(
                 "--smtp-user with --smtp-encryption none sends the password unencrypted to \(host): use starttls or tls"
@@ -52,12 +50,7 @@ enum MailRelayOptions {
     }
 
     private static func login(_ arguments: ParsedArguments) throws(UsageError) -> SMTPMailer.Login? {
-        guard let user = arguments.string("--smtp-user") else {
-            guard !arguments.has("--smtp-password-file") else {
-                throw UsageError("--smtp-password-file requires --smtp-user")
-            }
-            return nil
-        }
+        guard let user = arguments.string("--smtp-user") else { return nil }
         let password = try ConfigurationFile.secret("--smtp-password-file", or: "TREBUCHET_SMTP_PASSWORD", arguments)
         guard let password else {
             throw UsageError("--smtp-user requires --smtp-password-file, or the password in TREBUCHET_SMTP_PASSWORD")

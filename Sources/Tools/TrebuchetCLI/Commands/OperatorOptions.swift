@@ -7,48 +7,68 @@ import TrebuchetTelemetry
 
 /// The options of `serve` for operators: the log, the admin endpoint, the inspector, tracing and shutdown.
 struct OperatorOptions: Sendable {
-    static let options = [
+    static let options: [OptionSpec] = [
         OptionSpec(
             "--log-level", "LEVEL",
-            "minimum log level: trace (versions, deliveries), debug (calls, streams), info (connections, sign-ins), notice, warning or error (notice)"
-        ),
+            "minimum log level: 'trace' (versions, deliveries), 'debug' (calls, streams), 'info' (connections, sign-ins), "
+                + "'notice', 'warning' or 'error'",
+            default: "notice", form: .choice(ServerEvent.Level.allCases.map(\.rawValue))),
         OptionSpec(
-            "--log-format", "FORMAT", "text, or json with one object per line (text)"),
+            "--log-format", "FORMAT", "'text', or 'json' with one object per line", default: "text",
+            form: .choice(ServerLog.Format.allCases.map(\.rawValue))),
         OptionSpec(
             "--admin", "HOST:PORT",
-            "HTTP endpoint with /metrics, /livez, /readyz and /healthz (not the socket of 'trebuchet admin'); loopback only without TLS and a token (off)"
-        ),
+            "HTTP endpoint with '/metrics', '/livez', '/readyz' and '/healthz' (not the socket of 'trebuchet admin'); loopback "
+                + "only without TLS and a token",
+            default: "off", check: { text throws(UsageError) in _ = try parseEndpoint("--admin", text) }),
         OptionSpec(
             "--admin-token-file", "FILE",
-            "file whose first line is the bearer token for /metrics of --admin; or TREBUCHET_ADMIN_TOKEN (no token)"
-        ),
-        OptionSpec("--admin-tls-cert", "FILE", "certificate chain of --admin (that of --tls-cert)"),
-        OptionSpec("--admin-tls-key", "FILE", "private key of the chain (PEM)"),
+            "file whose first line is the bearer token for '/metrics' of --admin; or TREBUCHET_ADMIN_TOKEN",
+            default: "no token", requires: "--admin", secretVariable: "TREBUCHET_ADMIN_TOKEN"),
+        OptionSpec(
+            "--admin-tls-cert", "FILE", "certificate chain of --admin", default: "that of --tls-cert",
+            requires: "--admin"),
+        OptionSpec("--admin-tls-key", "FILE", "private key of the chain (PEM)", requires: "--admin"),
         OptionSpec(
             "--otlp", "URL",
-            "export spans to this collector as OTLP over HTTP in JSON: http://localhost:4318 (off)"),
+            "export spans to this collector as OTLP over HTTP in JSON, such as 'http://localhost:4318'",
+            default: "off", check: { url throws(UsageError) in _ = try exporter(url) },
+            mask: { url in
+                let address = url.prefix { $0 != "?" }
+                return address.count == url.count ? url : "\(address)?********"
+            }),
         OptionSpec(
-            "--otlp-service", "NAME",
-            "service.name of the spans (trebuchet); service.instance.id is --node"),
+            "--otlp-service", "NAME", "'service.name' of the spans; 'service.instance.id' is --node",
+            default: "trebuchet", requires: "--otlp"),
         OptionSpec(
-            "--trace-sample", "RATIO",
-            "sampling ratio for calls without a parent trace, 0 to 1 (0.01)"),
+            "--trace-sample", "RATIO", "sampling ratio for calls without a parent trace, 0 to 1; SIGHUP reads it again",
+            default: "0.01", form: .number(0...1), requires: "--otlp"),
         OptionSpec(
             "--inspector", "[[HOST:]PORT]",
-            "serve the developer inspector at 127.0.0.1 and print its link; another HOST needs TLS and a token file (off; a free port)"
-        ),
+            "serve the developer inspector at 127.0.0.1 and print its link, by default at a free port; another HOST needs TLS "
+                + "and a token file",
+            default: "off",
+            check: { text throws(UsageError) in
+                if text.contains(":") { _ = try parseEndpoint("--inspector", text) }
+                guard text.isEmpty || text.contains(":") || Int(text).map({ (0...65_535).contains($0) }) == true else {
+                    throw UsageError("--inspector must be a number between 0 and 65535, not '\(text)'")
+                }
+            }),
         OptionSpec(
             "--inspector-token-file", "FILE",
-            "file whose first line is the token of --inspector; or TREBUCHET_INSPECTOR_TOKEN (random per start, in the link)"
-        ),
+            "file whose first line is the token of --inspector; or TREBUCHET_INSPECTOR_TOKEN",
+            default: "random per start, in the link", requires: "--inspector",
+            secretVariable: "TREBUCHET_INSPECTOR_TOKEN"),
         OptionSpec(
             "--inspector-write", nil,
-            "allow the inspector to call methods as any principal and to close connections; requires --inspector"),
+            "allow the inspector to call methods as any principal and to close connections", requires: "--inspector"),
         OptionSpec(
             "--drain-delay", "SECONDS",
-            "at shutdown, time between an unready /readyz and the goAway to clients (0)"),
+            "at shutdown, time between an unready '/readyz' and the goAway to clients", default: "0",
+            form: .number(0...3_600)),
         OptionSpec(
-            "--drain-timeout", "SECONDS", "at shutdown, time to hand slots over and to end in-flight calls (10)"),
+            "--drain-timeout", "SECONDS", "at shutdown, time to hand slots over and to end in-flight calls",
+            default: "10", form: .number(0...3_600)),
     ]
 
     /// The address and the credentials of an endpoint.
@@ -72,51 +92,37 @@ struct OperatorOptions: Sendable {
 
     /// - Parameter tls: the TLS settings of the client address.
     init(_ arguments: ParsedArguments, tls: TLSServerSettings?) throws {
-        let level = try arguments.string("--log-level").map { text throws(UsageError) in
-            guard let level = ServerEvent.Level(rawValue: text) else {
-                let names = ServerEvent.Level.allCases.map(\.rawValue).joined(separator: ", ")
-                throw UsageError("--log-level: '\(text)' is not one of \(names)")
-            }
-            return level
-        }
-        let format = try arguments.string("--log-format").map { text throws(UsageError) in
-            guard let format = ServerLog.Format(rawValue: text) else {
-                throw UsageError("--log-format: '\(text)' is not 'text' or 'json'")
-            }
-            return format
-        }
+        let level = arguments.string("--log-level").flatMap { ServerEvent.Level(rawValue: $0) }
+        let format = arguments.string("--log-format").flatMap { ServerLog.Format(rawValue: $0) }
         log = level == nil && format == nil ? nil : ServerLog(level: level ?? .notice, format: format ?? .text)
-        drain = .seconds(try arguments.double("--drain-timeout", in: 0...3600) ?? 10)
-        drainDelay = .seconds(try arguments.double("--drain-delay", in: 0...3600) ?? 0)
+        drain = .seconds(try arguments.double("--drain-timeout") ?? 0)
+        drainDelay = .seconds(try arguments.double("--drain-delay") ?? 0)
         admin = try Self.admin(arguments, tls: tls)
-        let ratio = try arguments.double("--trace-sample", in: 0...1)
-        sampling = ratio ?? 0.01
+        sampling = try arguments.double("--trace-sample") ?? 0
         let log = log
-        let (service, node) = (arguments.string("--otlp-service"), arguments.string("--node"))
+        let (service, node) = (arguments.effective("--otlp-service") ?? "", arguments.string("--node"))
         spans = try arguments.string("--otlp").map { url throws(UsageError) in
-            do throws(TransportError) {
-                return try OTLPExporter(
-                    url: url, service: service ?? "trebuchet", instance: node, log: log ?? Self.commandLog)
-            } catch {
-                throw UsageError("--otlp: \(error.message)")
-            }
+            try Self.exporter(url, service: service, instance: node, log: log ?? Self.commandLog)
         }
-        if ratio != nil, spans == nil { throw UsageError("--trace-sample requires --otlp") }
-        if service != nil, spans == nil { throw UsageError("--otlp-service requires --otlp") }
         inspector = try Self.inspector(arguments, tls: tls)
         inspectorWrites = arguments.has("--inspector-write")
     }
 
-    private static func inspector(_ arguments: ParsedArguments, tls: TLSServerSettings?) throws -> Admin? {
-        guard let text = arguments.string("--inspector") else {
-            let others = ["--inspector-write", "--inspector-token-file"]
-            if let option = others.first(where: arguments.has) { throw UsageError("\(option) requires --inspector") }
-            return nil
+    private static func exporter(
+        _ url: String, service: String = "", instance: String? = nil, log: any ServerEventHandler = commandLog
+    ) throws(UsageError) -> OTLPExporter {
+        do throws(TransportError) {
+            return try OTLPExporter(url: url, service: service, instance: instance, log: log)
+        } catch {
+            throw UsageError("--otlp: \(error.message)")
         }
+    }
+
+    private static func inspector(_ arguments: ParsedArguments, tls: TLSServerSettings?) throws -> Admin? {
+        guard let text = arguments.string("--inspector") else { return nil }
         let token = try ConfigurationFile.secret("--inspector-token-file", or: "TREBUCHET_INSPECTOR_TOKEN", arguments)
         guard text.contains(":") else {
-            let port = try text.isEmpty ? 0 : arguments.int("--inspector", in: 0...65_535) ?? 0
-            return Admin(host: "127.0.0.1", port: port, tls: nil, token: token)
+            return Admin(host: "127.0.0.1", port: Int(text) ?? 0, tls: nil, token: token)
         }
         let (host, port) = try parseEndpoint("--inspector", text)
         // At a loopback address the certificate, which has another name, would be invalid.
@@ -164,11 +170,7 @@ struct OperatorOptions: Sendable {
     }
 
     private static func admin(_ arguments: ParsedArguments, tls: TLSServerSettings?) throws -> Admin? {
-        guard let text = arguments.string("--admin") else {
-            let others = ["--admin-token-file", "--admin-tls-cert", "--admin-tls-key"]
-            if let option = others.first(where: arguments.has) { throw UsageError("\(option) requires --admin") }
-            return nil
-        }
+        guard let text = arguments.string("--admin") else { return nil }
         let (host, port) = try parseEndpoint("--admin", text)
         var tls = tls
         switch (arguments.string("--admin-tls-cert"), arguments.string("--admin-tls-key")) {

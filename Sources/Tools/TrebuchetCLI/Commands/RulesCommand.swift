@@ -44,11 +44,11 @@ enum RulesCommand {
               trebuchet rules show > rules.json
             """,
         run: { _ in Console.print(RulesFile.defaults) })
+}
 
-    /// The error after all problems were printed.
-    private struct FailedCheck: Error, CustomStringConvertible {
-        let count: Int
+/// The error of a check after it has printed all problems.
+struct FailedCheck: Error, CustomStringConvertible {
+    let count: Int
 
-        var description: String { count.counted("problem") }
-    }
+    var description: String { count.counted("problem") }
 }

@@ -9,6 +9,7 @@ import TrebuchetRedis
 import TrebuchetServices
 import TrebuchetStore
 import TrebuchetTelemetry
+import TrebuchetTokens
 import WebSockets
 
 /// `trebuchet serve`: hosts the services, and the example actors on request.
@@ -16,78 +17,16 @@ enum ServeCommand {
     static let spec = CommandSpec(
         name: "serve",
         summary: "host the services; with --examples also the actors todos, counter and game",
-        options: [
-            OptionSpec("--host", "HOST", "address to listen on; :: for all IPv6 and IPv4 addresses (127.0.0.1)"),
-            OptionSpec("--port", "PORT", "port to listen on; 0 selects a free one (8080)"),
-            OptionSpec("--tls-cert", "FILE", "serve wss with this certificate chain (PEM); SIGHUP reloads it"),
-            OptionSpec("--tls-key", "FILE", "private key of the chain (PEM)"),
-            OptionSpec("--tls-client-ca", "FILE", "require client certificates of these authorities"),
-            OptionSpec(
-                "--origins", "LIST",
-                "allowed origins of web pages: http://localhost:3000,https://app.example, or * for all (the server's host "
-                    + "and port)"),
-            OptionSpec(
-                "--trusted-proxies", "LIST",
-                "addresses and ranges whose X-Forwarded-For is trusted: 127.0.0.1,10.0.0.0/8 (none)"),
-            OptionSpec(
-                "--static", "DIR", "serve the files of this folder, except names that begin with a dot"),
-            OptionSpec(
-                "--schema", nil,
-                "publish the hosted actors at /schema.json (loopback only; disabled with --origins, "
-                    + "--trusted-proxies or another host)"),
-            OptionSpec(
-                "--data", "FILE",
-                "persist states and services in this SQLite file, created if absent; with --cluster, the node's own actors (memory)"
-            ),
-            OptionSpec(
-                "--standby", nil,
-                "wait while another process uses the file of --data, then take it over"),
-            OptionSpec(
-                "--cluster", "URL",
-                "join the cluster at this coordination store: redis://, rediss://, redis+sentinel:// or redis+cluster://"
-            ),
-            OptionSpec("--node", "NAME", "unique name of this node; required with --cluster"),
-            OptionSpec(
-                "--node-address", "HOST:PORT",
-                "address for direct messages of other nodes, over mutual TLS (all through the store)"
-            ),
-            OptionSpec(
-                "--cluster-certificate", "FILE",
-                "certificate of this node for --node-address, from 'cluster init' (made at start); SIGHUP reloads it"),
-            OptionSpec("--cluster-key", "FILE", "private key of the certificate (PEM)"),
-            OptionSpec("--cluster-authority", "FILE", "certificate authorities of the other nodes (PEM)"),
-            OptionSpec(
-                "--after-data-loss", "WHAT",
-                "after data loss in the store: end, or continue with the remaining data; not with auth (end)"
-            ),
-            OptionSpec(
-                "--cluster-wait", "SECONDS",
-                "time for which the start waits for a store that does not respond (30)"),
-            OptionSpec(
-                "--show-errors", nil,
-                "send the text of non-Codable errors to clients (logged under a number)"),
-            OptionSpec("--compression", nil, "compress messages from 1 KiB with clients that offer it"),
-            OptionSpec("--reactors", "N", "reactor threads (one per core)"),
-            OptionSpec(
-                "--examples", nil,
-                "host the example actors todos, counter, game and counters/*, which every client may call"),
-            OptionSpec(
-                "--bench", nil,
-                "host the actors of 'bench' (board, bank, orders, boards/*, meters/*), and no services"),
-            OptionSpec(
-                "--bench-callers", nil,
-                "with --bench: identify callers and authorize each call"),
-            OptionSpec(
-                "--torment", nil,
-                "host the actors of scripts/stress torment and a view of counters; loopback only"
-            ),
-        ] + OperatorOptions.options + HostedServices.options,
+        options: ServeOptions.all,
         discussion: """
+            Each option may also be set by a variable, such as TREBUCHET_TLS_CERT for --tls-cert (true or false for an
+            option without a value), or in the file of --config. The command line comes before variables, and these
+            before the file; 'trebuchet config show' prints the result.
             Prints its address. GET /healthz returns 200; --admin opens an HTTP endpoint with
             metrics, readiness and liveness; --admin-socket is the socket of the command 'trebuchet admin'.
             Serves pages over HTTP, readable by every client of the port: the files of --static, /trebuchet.js,
             /trebuchet-services.js, and with --examples, at /, a page for the actor todos.
-            SIGHUP reloads certificates and rules; invalid files leave the current ones active.
+            SIGHUP reloads certificates, rules and the file of --config; invalid files leave the current ones active.
             SIGINT and SIGTERM drain and exit with 0; a second one exits immediately with 130 or 143.
             Without --origins only web pages of this host and port are admitted, and at a loopback address
             only by a name such as localhost. Non-browser clients are unaffected.
@@ -131,7 +70,7 @@ enum ServeCommand {
 
     /// The address of `--host`, without the brackets that URLs have around IPv6 addresses.
     private static func host(_ arguments: ParsedArguments) -> String {
-        HostName.withoutBrackets(arguments.string("--host") ?? "127.0.0.1")
+        HostName.withoutBrackets(arguments.effective("--host") ?? "")
     }
 
     /// Adds the pages of the server.
@@ -158,12 +97,7 @@ enum ServeCommand {
     }
 
     private static func store(_ arguments: ParsedArguments, _ operators: OperatorOptions) async throws -> SQLiteStore? {
-        guard let path = arguments.string("--data") else {
-            guard !arguments.has("--standby") else {
-                throw UsageError("--standby requires --data")
-            }
-            return nil
-        }
+        guard let path = arguments.string("--data") else { return nil }
         var options = SQLiteStore.Options()
         options.onProgress = { progress in
             operators.logNotice("checking \(path): \(progress.percent)% of \(progress.totalBytes >> 20) MiB")
@@ -185,14 +119,21 @@ enum ServeCommand {
         }
     }
 
-    private static func run(_ arguments: ParsedArguments) async throws {
-        let host = host(arguments)
-        let port = try arguments.int("--port", in: 0...65535) ?? 8080
-        let reactors = try arguments.int("--reactors", in: 1...1024)
-        let requiresClerk = arguments.has("--bench-callers")
-        guard !requiresClerk || arguments.has("--bench") else {
-            throw UsageError("--bench-callers requires --bench")
+    private static func run(_ commandLine: ParsedArguments) async throws {
+        let configuration = try ServeConfiguration(commandLine)
+        do {
+            try await run(configuration, commandLine)
+        } catch let error as UsageError {
+            throw configuration.arguments.withOrigin(error)
         }
+    }
+
+    private static func run(_ configuration: ServeConfiguration, _ commandLine: ParsedArguments) async throws {
+        let arguments = configuration.arguments
+        let host = host(arguments)
+        let port = try arguments.int("--port") ?? 0
+        let reactors = try arguments.int("--reactors")
+        let requiresClerk = arguments.has("--bench-callers")
         let origins = try arguments.string("--origins").map(Self.origins)
         let proxies = try arguments.string("--trusted-proxies").map(Self.trustedProxies) ?? []
 
@@ -210,15 +151,17 @@ enum ServeCommand {
         }
         // SIGHUP never ends the process, even if there is nothing to reload.
         let hasCertificates = tls != nil || arguments.string("--cluster-certificate") != nil
-        let readsAgain = hasCertificates || arguments.string("--rules") != nil
+        let readsAgain = hasCertificates || arguments.has("--rules") || arguments.has("--config")
         signals.onHangUp {
             if !readsAgain { operators.logNotice("SIGHUP: no certificates or rules to reload") }
         }
         var transport: ServerTransport = .webSocket(host: host, port: port, tls: tls)
         if arguments.has("--compression") { transport = transport.compressed() }
+        for warning in configuration.warnings { operators.logLine(.warning, "warning: \(warning)") }
         // Before it waits for the store or creates one.
-        logWarnings(of: try HostedServices.rules(arguments), operators)
+        logWarnings(of: try HostedServices.rules(at: arguments.string("--rules")), operators)
         try HostedServices.checkMailCommand(arguments)
+        let tokens = try TokenOptions.issuers(arguments, log: operators.commandLog)
         let file = try await store(arguments, operators)
         let isTormented = arguments.has("--torment")
         if isTormented { try AdversarialTestActors.check(host: host) }
@@ -227,11 +170,17 @@ enum ServeCommand {
             arguments, store: file ?? MemoryStore(), engine: cluster?.1, log: operators.commandLog)
         var access = services.access
         access.origins = origins
+        if let tokens {
+            access.authenticate = AccessPolicy.jsonWebTokens(tokens)
+            // Wrong options have a log line before the first client connects.
+            Task { await tokens.refreshKeys() }
+        }
         if requiresClerk {
             access.authenticate = { _ in Principal(id: "bench", roles: ["clerk"]) }
             access.authorize = { caller, _, _ in caller?.principal?.roles.contains("clerk") == true }
         }
         access.trustedProxies = proxies
+        access.acceptsHTTPCalls = arguments.has("--http-calls")
         let hostsExamples = arguments.has("--examples")
         let limits = hostsExamples ? ExampleActors.limits : ServerLimits()
         let server = TrebuchetServer(
@@ -253,12 +202,21 @@ enum ServeCommand {
             operators.logNotice("draining (signal again to exit immediately)")
             await server.shutdown(delay: operators.drainDelay, drain: operators.drain)
         }
+        if readsAgain {
+            let reload = reload(arguments, from: commandLine, services, of: server, operators)
+            signals.onHangUp {
+                let changed = reload.run()
+                if hasCertificates { reloadCertificates(of: server, operators) }
+                if !changed.contains("--rules") { reload.repeatAction("--rules") }
+            }
+        }
         let url = "\(tls == nil ? "ws" : "wss")://\(address)"
         let pageURL = "\(tls == nil ? "http" : "https")://\(address)/"
         let ofBench = arguments.has("--bench") ? ["board", "bank", "orders"] : []
         let names = (hostsExamples ? ExampleActors.names : []) + ofBench + services.names
         let list = names.isEmpty ? "nothing" : names.joined(separator: ", ")
-        Console.announce("trebuchet serves \(list) on \(url) (health: \(pageURL)healthz)")
+        Console.announce(
+            "trebuchet serves \(list) on \(url) (health: \(pageURL)healthz; version \(TrebuchetVersion.number))")
         let atEngine =
             cluster.map { _ in "\(services.sharedParts) persisted in the coordination store; all else " } ?? ""
         Console.announce(
@@ -270,12 +228,16 @@ enum ServeCommand {
                 "cluster: node \(node.name); shared by all nodes: \(services.sharedParts); all else is local to each node"
             )
         }
+        if tokens != nil {
+            Console.announce("clients: only with a token of \(LogLine.of(arguments.string("--token-issuer") ?? ""))")
+        }
         for line in services.inForce { Console.announce(line) }
         if let admin { Console.announce("admin socket: \(admin.path), for 'trebuchet admin' on this machine") }
         for line in operatorLines { Console.announce(line) }
         if let folder = arguments.string("--static") {
             Console.announce("pages: the files of \(folder), at \(pageURL)")
         }
+        if access.acceptsHTTPCalls { Console.announce("http: calls at \(pageURL)call/ACTOR/METHOD") }
         if hostsExamples {
             Console.announce("open: \(pageURL) in a browser")
             Console.announce("try: trebuchet observe --url \(url) todos observeState")
@@ -283,17 +245,6 @@ enum ServeCommand {
         } else if !arguments.has("--bench"), !isTormented {
             Console.announce("examples: none; --examples hosts \(ExampleActors.names.joined(separator: ", "))")
         }
-        if hasCertificates {
-            signals.onHangUp {
-                do {
-                    try server.reloadCertificates()
-                    operators.logNotice("certificates reloaded")
-                } catch {
-                    operators.logLine(.error, "certificates not reloaded; the current ones stay active: \(error)")
-                }
-            }
-        }
-        if services.rulesFile != nil { readRules(of: services, at: signals, operators) }
         // `serve` handles signals itself, to log them.
         let outcome: Result<Void, any Error>
         do {
@@ -314,20 +265,36 @@ enum ServeCommand {
         for warning in rules.warnings { operators.logLine(.warning, "warning: \(LogLine.of("\(warning)"))") }
     }
 
-    private static func readRules(
-        of services: HostedServices, at signals: ShutdownSignals, _ operators: OperatorOptions
-    ) {
-        signals.onHangUp {
-            do throws(RulesFileError) {
-                let rules = try services.reloadRules()
+    /// Returns the actions for SIGHUP: all other options take effect at the start only.
+    private static func reload(
+        _ arguments: ParsedArguments, from commandLine: ParsedArguments, _ services: HostedServices,
+        of server: TrebuchetServer, _ operators: OperatorOptions
+    ) -> ServeReload {
+        var actions: [String: ServeReload.Action] = [
+            "--rules": { new in
+                let rules = try services.replaceRules(from: new.string("--rules"))
                 operators.logNotice("rules reloaded")
                 logWarnings(of: rules, operators)
-            } catch {
-                for problem in error.problems {
-                    operators.logLine(
-                        .error, "rules not reloaded; the current ones stay active: \(LogLine.of("\(problem)"))")
-                }
             }
+        ]
+        if operators.spans != nil {
+            actions["--trace-sample"] = { new in
+                server.setTraceSamplingRatio(try new.double("--trace-sample") ?? 0)
+            }
+        }
+        return ServeReload(arguments, actions: actions) {
+            try ServeConfiguration(commandLine).arguments
+        } log: {
+            operators.logLine($0, $1)
+        }
+    }
+
+    private static func reloadCertificates(of server: TrebuchetServer, _ operators: OperatorOptions) {
+        do {
+            try server.reloadCertificates()
+            operators.logNotice("certificates reloaded")
+        } catch {
+            operators.logLine(.error, "certificates not reloaded; the current ones stay active: \(error)")
         }
     }
 }

@@ -10,6 +10,8 @@ public struct HTTPRequestHead: Sendable, Equatable {
     public let headers: HTTPHeaders
     /// The x of HTTP/1.x.
     package let minorVersion: Int
+    /// The framing of the body.
+    package private(set) var body = HTTPBodyFraming.empty
 
     /// The target up to the question mark, still percent-encoded.
     public var path: String { String(target.prefix { $0 != "?" }) }
@@ -22,7 +24,11 @@ public struct HTTPRequestHead: Sendable, Equatable {
     package var wantsWebSocket: Bool { headers.list("Upgrade", contains: "websocket") }
 
     /// Parses a complete head, including its empty line.
-    package static func parse(_ bytes: UnsafeRawBufferPointer) throws(HTTPRejection) -> HTTPRequestHead {
+    ///
+    /// - Parameter allowsBody: Whether the request may have a body. An upgrade never has one.
+    package static func parse(
+        _ bytes: UnsafeRawBufferPointer, allowsBody: Bool = false
+    ) throws(HTTPRejection) -> HTTPRequestHead {
         let (line, headers) = try HTTPHeadParser.parse(bytes)
         let parts = line.split(separator: " ", omittingEmptySubsequences: false)
         guard parts.count == 3 else { throw HTTPRejection(400, "request line is not method, target and version") }
@@ -30,9 +36,13 @@ public struct HTTPRequestHead: Sendable, Equatable {
         let minorVersion = try HTTPHeadParser.minorVersion(parts[2])
         let target = try originForm(parts[1])
         try checkHost(headers, minorVersion)
-        try checkBody(headers)
+        let body = try framing(headers, minorVersion)
+        let isUpgrade = headers.list("Upgrade", contains: "websocket")
+        guard body == .empty || allowsBody && !isUpgrade else {
+            throw isUpgrade ? HTTPRejection(400, "an upgrade has no body") : bodyNotAccepted
+        }
         return HTTPRequestHead(
-            method: String(parts[0]), target: target, headers: headers, minorVersion: minorVersion)
+            method: String(parts[0]), target: target, headers: headers, minorVersion: minorVersion, body: body)
     }
 
     /// Returns the target as `/path?query`, also for `http://host/path`, which every server must accept (RFC 9112 §3.2).
@@ -63,24 +73,34 @@ public struct HTTPRequestHead: Sendable, Equatable {
         }
     }
 
-    /// Rejects ambiguous lengths, which enable request smuggling, and bodies (RFC 9112 §6). A length of 0 means no body; some
-    /// clients send it with each request. Several equal lengths count as one (RFC 9110 §8.6).
-    private static func checkBody(_ headers: HTTPHeaders) throws(HTTPRejection) {
+    /// Returns the framing of the body. Rejects ambiguous lengths, which enable request smuggling (RFC 9112 §6). A length of 0 means
+    /// no body; some clients send it with each request. Several equal lengths count as one (RFC 9110 §8.6).
+    private static func framing(
+        _ headers: HTTPHeaders, _ minorVersion: Int
+    ) throws(HTTPRejection) -> HTTPBodyFraming {
         let lengths = headers.values("Content-Length").flatMap {
             $0.split(separator: ",", omittingEmptySubsequences: false).map(trimmed)
         }
-        let isChunked = headers["Transfer-Encoding"] != nil
-        guard let length = lengths.first else {
-            if isChunked { throw noBody(headers) }
-            return
-        }
-        guard !isChunked, lengths.allSatisfy({ $0 == length }) else {
+        let hasCoding = headers["Transfer-Encoding"] != nil
+        guard let length = lengths.first else { return hasCoding ? try coding(headers, minorVersion) : .empty }
+        guard !hasCoding, lengths.allSatisfy({ $0 == length }) else {
             throw HTTPRejection(400, "the body length is given twice")
         }
         guard !length.isEmpty, length.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
             throw HTTPRejection(400, "Content-Length is not a number")
         }
-        guard length.utf8.allSatisfy({ $0 == 0x30 }) else { throw noBody(headers) }
+        // A number beyond any limit is one of them.
+        let count = Int(length) ?? .max
+        return count == 0 ? .empty : .length(count)
+    }
+
+    private static func coding(_ headers: HTTPHeaders, _ minorVersion: Int) throws(HTTPRejection) -> HTTPBodyFraming {
+        guard minorVersion >= 1 else { throw HTTPRejection(400, "Transfer-Encoding requires HTTP/1.1") }
+        let codings = headers.list("Transfer-Encoding")
+        guard codings.count == 1, HTTPHeaders.equal(codings[0], "chunked") else {
+            throw HTTPRejection(501, "the only supported Transfer-Encoding is chunked")
+        }
+        return .chunked
     }
 
     private static func trimmed(_ text: Substring) -> Substring {
@@ -89,10 +109,8 @@ public struct HTTPRequestHead: Sendable, Equatable {
         return text[..<(text.lastIndex { !isSpace($0) }.map(text.index(after:)) ?? text.startIndex)]
     }
 
-    private static func noBody(_ headers: HTTPHeaders) -> HTTPRejection {
-        headers.list("Upgrade", contains: "websocket")
-            ? HTTPRejection(400, "an upgrade has no body") : HTTPRejection(413, "a request body is not accepted")
-    }
+    /// The rejection of a body.
+    static var bodyNotAccepted: HTTPRejection { HTTPRejection(413, "a request body is not accepted") }
 }
 
 extension HTTPRequestHead {

@@ -30,11 +30,12 @@ public struct HTTPResponse: Sendable {
     func encoded(headOnly: Bool = false, length: Int? = nil, keepsAlive: Bool = false) -> [UInt8] {
         var text = "HTTP/1.1 \(status) \(Self.phrase(status))\r\n"
         for field in headers.fields where Self.isSafe(field) { text += "\(field.name): \(field.value)\r\n" }
-        // A 101 continues as a WebSocket; it has no body and no end. A 304 has the length of the body that is not sent, or none.
-        if status != 101, status != 304 { text += "Content-Length: \(length ?? body.count)\r\n" }
+        // A 101 continues as a WebSocket; it has no body and no end. A 204 has no body (RFC 9110 §8.6). A 304 has the length of the
+        // body that is not sent, or none.
+        if ![101, 204, 304].contains(status) { text += "Content-Length: \(length ?? body.count)\r\n" }
         if status != 101, !keepsAlive { text += "Connection: close\r\n" }
         text += "\r\n"
-        return Array(text.utf8) + (headOnly ? [] : body)
+        return Array(text.utf8) + (headOnly || status == 204 ? [] : body)
     }
 
     /// Returns whether a field is safe: a line break in its value would let the author of the value inject fields.
@@ -42,27 +43,41 @@ public struct HTTPResponse: Sendable {
         HTTPHeadParser.isToken(field.name.utf8) && field.value.utf8.allSatisfy(HTTPHeadParser.isFieldByte)
     }
 
-    static func phrase(_ status: Int) -> String {
+    package static func phrase(_ status: Int) -> String {
         switch status {
         case 101: "Switching Protocols"
         case 200: "OK"
+        case 201: "Created"
+        case 202: "Accepted"
         case 204: "No Content"
         case 301: "Moved Permanently"
+        case 302: "Found"
+        case 303: "See Other"
         case 304: "Not Modified"
+        case 307: "Temporary Redirect"
+        case 308: "Permanent Redirect"
         case 400: "Bad Request"
         case 401: "Unauthorized"
         case 403: "Forbidden"
-        case 409: "Conflict"
         case 404: "Not Found"
         case 405: "Method Not Allowed"
         case 408: "Request Timeout"
+        case 409: "Conflict"
+        case 410: "Gone"
+        case 412: "Precondition Failed"
         case 413: "Content Too Large"
         case 414: "URI Too Long"
+        case 415: "Unsupported Media Type"
+        case 417: "Expectation Failed"
+        case 422: "Unprocessable Content"
         case 426: "Upgrade Required"
         case 429: "Too Many Requests"
         case 431: "Request Header Fields Too Large"
         case 500: "Internal Server Error"
+        case 501: "Not Implemented"
+        case 502: "Bad Gateway"
         case 503: "Service Unavailable"
+        case 504: "Gateway Timeout"
         case 505: "HTTP Version Not Supported"
         default: "Status"
         }

@@ -1,7 +1,7 @@
 internal import Networking
 package import Transports
 
-/// A GET or HEAD request that does not request a WebSocket.
+/// A request that does not request a WebSocket.
 package struct PlainRequest: Sendable {
     package let head: HTTPRequestHead
     /// The address of the client; behind a trusted proxy that of the proxy's client.
@@ -26,4 +26,6 @@ package enum PlainResponse: Sendable {
     case blocking(@Sendable () -> StreamedResponse)
     /// Computes the response in a task, away from the reactor.
     case asynchronous(@Sendable () async -> StreamedResponse)
+    /// Creates the handler that admits the request, receives its body and responds. Called on the connection's reactor.
+    case handled(@Sendable (ReceivedRequest) -> any RequestHandler)
 }

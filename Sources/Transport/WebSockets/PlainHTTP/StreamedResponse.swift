@@ -7,6 +7,8 @@ package struct StreamedResponse: Sendable {
     package var response: HTTPResponse
     /// The remaining body, or nil if there is none.
     package var remainingBody: RemainingBody?
+    /// The number of bytes that are in memory for this response alone, and count as buffered memory of the connection.
+    package var ownBytes = 0
 
     /// The part of a body after the first piece.
     package struct RemainingBody: Sendable {

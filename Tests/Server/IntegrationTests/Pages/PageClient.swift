@@ -59,6 +59,65 @@ final class PageClient: Sendable {
         guard sent == bytes.count else { throw ConnectionEnded() }
     }
 
+    /// Sends a request with a body, and returns the response.
+    func post(
+        _ path: String, _ body: String, _ headers: [String: String] = [:], method: String = "POST",
+        host: String = "localhost"
+    ) async throws -> Reply {
+        try await onThread { [self] in
+            try write(PageClient.request(path, body, headers, method: method, host: host))
+            return try receive(isHead: false)
+        }
+    }
+
+    /// The text of a request with a body.
+    static func request(
+        _ path: String, _ body: String, _ headers: [String: String] = [:], method: String = "POST",
+        host: String = "localhost"
+    ) -> String {
+        let lines = headers.map { "\($0): \($1)\r\n" }.joined()
+        return
+            "\(method) \(path) HTTP/1.1\r\nHost: \(host)\r\nContent-Length: \(body.utf8.count)\r\n\(lines)\r\n\(body)"
+    }
+
+    /// Sends text without reading.
+    func write(_ text: String) throws {
+        let bytes = Array(text.utf8)
+        var done = 0
+        while done < bytes.count {
+            let sent = bytes[done...].withUnsafeBytes {
+                Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            guard sent > 0 else { throw ConnectionEnded() }
+            done += sent
+        }
+    }
+
+    /// The next response.
+    func reply() async throws -> Reply { try await onThread { [self] in try receive(isHead: false) } }
+
+    /// Whether the server ends the connection without another response.
+    func ends() async -> Bool {
+        await onThread { [self] in
+            var byte: UInt8 = 0
+            return recv(descriptor, &byte, 1, 0) == 0
+        }
+    }
+
+    /// Ends the connection, orderly or with a reset.
+    func disconnect(reset: Bool = false) {
+        if reset {
+            var option = linger(l_onoff: 1, l_linger: 0)
+            setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+            // The socket that remains refers to nothing.
+            let other = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+            dup2(other, descriptor)
+            close(other)
+        } else {
+            shutdown(descriptor, Int32(SHUT_RDWR))
+        }
+    }
+
     private func receive(isHead: Bool) throws -> Reply {
         var head: [UInt8] = []
         while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) { head += try take(1) }

@@ -80,18 +80,6 @@ import Testing
     }
 
     @Test(
-        "the provider determines how long keys are cached, within bounds",
-        arguments: [
-            ([], 3600), (["public", "max-age=7200"], 7200), (["max-age=\"7200\""], 7200), (["Max-Age=1"], 300),
-            (["max-age=0"], 300), (["max-age=999999999"], 86_400), (["max-age=99999999999999999999"], 300),
-            (["max-age=x"], 300), (["max-age=-5"], 300), (["no-store", "max-age=7200"], 300), (["no-cache"], 300),
-            (["max-age"], 3600),
-        ] as [([String], Int64)])
-    func lifetime(_ directives: [String], seconds: Int64) {
-        #expect(KeyCache.lifetime(directives) == seconds * 1000)
-    }
-
-    @Test(
         "providers with invalid parts are refused, with the part named",
         arguments: [
             ("", "app", nil, "issuer"), ("https://a.b", "", nil, "audience"), ("http://a.b", "app", nil, "issuer"),

@@ -4,6 +4,7 @@ import Relays
 import Synchronization
 import TestSupport
 import Transports
+import TrebuchetTesting
 
 /// An issuer on this machine: an HTTP server with responses set by the test.
 final class Issuer: Sendable {
@@ -37,7 +38,7 @@ final class Issuer: Sendable {
         }
     }
 
-    func show(_ keys: [IssuerKey], fields: String = "") {
+    func show(_ keys: [TestSigningKey], fields: String = "") {
         show(#"{"keys":[\#(keys.map(\.json).joined(separator: ","))]}"#, fields: fields)
     }
 

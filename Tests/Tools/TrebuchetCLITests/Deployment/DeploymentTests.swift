@@ -7,7 +7,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Runs the configuration of Docs/Guides/Deployment.md as documented.
+/// Runs the packaged unit with the options of Docs/Guides/Deployment.md as documented.
 @Suite(.timeLimit(.minutes(5))) struct DeploymentTests {
     private static let nginxIsThere: Comment =
         "there is no nginx: apt-get install nginx-light, or name one in TREBUCHET_NGINX (Docs/Internals/Testing.md)"
@@ -61,7 +61,7 @@ import TrebuchetTesting
             #expect(await first.nextLine()?.hasPrefix("state: persisted in ") == true)
             #expect(await first.nextLine()?.hasPrefix("rules: \(folder)/data.db.rules.json, collections: 1,") == true)
             #expect(await first.nextLine()?.hasPrefix("admin socket: \(folder)/data.db.admin,") == true)
-            let open = try #require(try Self.page.blocks("ini").first)
+            let open = try #require(try Self.page.blocks("sh").first)
             #expect(open.contains("--services auth,rooms,collections") && !open.contains("--examples"))
 
             let second = try unit.start(instance: "\(ports[1])", error: .merged)
@@ -85,6 +85,33 @@ import TrebuchetTesting
             #expect(await third.finish().status == 0, "the standby drains as well")
             second.signal(SIGTERM)
             #expect(await second.finish().status == 0)
+        }
+    }
+
+    @Test("the configuration file of the page is the example, has no problems, and starts a server")
+    func configuration() async throws {
+        let example = packageRoot.appending(path: "Examples/deployment/trebuchet.toml")
+        let text = try String(contentsOf: example, encoding: .utf8)
+        #expect(try Self.page.blocks("toml") == [text])
+        let check = try await ChildProcess(
+            ServeProcess.tool, ["config", "check", example.path], error: .captured
+        ).finish()
+        #expect(check.status == 0 && check.error.isEmpty, "\(check)")
+        try await withFolder { folder in
+            try "{}".write(toFile: folder + "/rules.json", atomically: true, encoding: .utf8)
+            try text.filledIn(["/var/lib/trebuchet/": folder + "/", "/etc/trebuchet/": folder + "/"])
+                .write(toFile: folder + "/trebuchet.toml", atomically: true, encoding: .utf8)
+            let port = freePorts(1)[0]
+            let server = try ChildProcess(
+                ServeProcess.tool, ["serve", "--config", folder + "/trebuchet.toml", "--port", "\(port)"],
+                error: .captured)
+            let start = await server.nextLine() ?? ""
+            #expect(start.hasPrefix("trebuchet serves auth, rooms, collections on ws://127.0.0.1:\(port) "), "\(start)")
+            #expect(await health(port) == "ok")
+            #expect(await server.nextLine() == "state: persisted in \(folder)/trebuchet.db")
+            #expect(await server.nextLine() == "rules: \(folder)/rules.json, collections: 0, rooms: 0")
+            server.signal(SIGTERM)
+            #expect(await server.finish().status == 0)
         }
     }
 

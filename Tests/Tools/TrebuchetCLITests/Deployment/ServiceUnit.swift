@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// The unit of the page, executed by a test as systemd would.
+/// The packaged unit, executed by a test as systemd would.
 struct ServiceUnit {
     let text: String
     /// `KillSignal` and so on; the last value of a repeated setting.
@@ -18,14 +18,19 @@ struct ServiceUnit {
         self.settings = settings
     }
 
-    /// The unit of the page with temporary files, and with the example actors, which the tests call.
+    /// The packaged unit with the options of the page, temporary files, and the example actors, which the tests call.
     static func ofPage(data: String, rules: String) throws -> ServiceUnit {
         try #"{"collections":{"*":{"create":"signed-in"}}}"#.write(toFile: rules, atomically: true, encoding: .utf8)
-        let text = try DocumentedPage("Guides/Deployment.md").blocks("ini").first ?? ""
+        let unit = packageRoot.appending(path: "Packaging/trebuchet@.service")
+        // `TREBUCHET_OPTIONS="…"`, in several lines.
+        let file = try DocumentedPage("Guides/Deployment.md").blocks("sh").first ?? ""
+        let parts = file.replacingOccurrences(of: "\\\n", with: " ").split(separator: "\"")
+        let options = parts.count > 1 ? String(parts[1]) : ""
+        let text = try String(contentsOf: unit, encoding: .utf8)
         return ServiceUnit(
             try text.filledIn([
-                "/usr/local/bin/trebuchet": ServeProcess.tool, "/var/lib/trebuchet/trebuchet.db": data,
-                "/etc/trebuchet/rules.json": "\(rules) --examples",
+                "/usr/bin/trebuchet": ServeProcess.tool, "$TREBUCHET_OPTIONS": options,
+                "/var/lib/trebuchet/trebuchet.db": data, "/etc/trebuchet/rules.json": "\(rules) --examples",
             ]))
     }
 

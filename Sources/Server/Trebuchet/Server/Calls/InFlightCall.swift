@@ -47,6 +47,8 @@ package final class InFlightCall: CancellableCall, @unchecked Sendable {
         let actor: ActorName
         /// nil for an actor that is not active, or lives on no reactor.
         let home: SystemShard?
+        /// False for a call with an idempotency key, which may be the first one.
+        var wasSentBefore = true
     }
 
     package let callID: [UInt8]

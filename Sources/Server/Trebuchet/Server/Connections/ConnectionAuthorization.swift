@@ -134,6 +134,9 @@ package final class ConnectionAuthorization {
 
     // MARK: Rates
 
+    /// Counts the calls with those of other connections of the same client.
+    func shareBuckets(_ buckets: ConnectionBuckets) { self.buckets = buckets }
+
     /// Counts a message, unless a rate is exceeded. Returns the error and the name of the setting then.
     ///
     /// - Parameter actorID: The called actor; nil for messages to none, to which no rate of a method applies.

@@ -487,7 +487,9 @@ extension ServerConnection {
             let callID = Array(message.callID)
             return message.kind == .repeat ? upstream.repeatElsewhere(callID) : upstream.refuse(callID)
         }
-        if message.kind != .streamResume, forwarder?.postpones(message) == true { return }
+        if message.kind != .streamResume {
+            if refusesIdempotencyKey(message) || forwarder?.postpones(message) == true { return }
+        }
         guard mayPass(target.name, message), let forwarder = requireForwarder() else { return }
         if let excess = forwarder.excess { return fail(message, excess) }
         let isRepeatable: Bool
@@ -513,6 +515,13 @@ extension ServerConnection {
         } catch {
             fail(message, error)
         }
+    }
+
+    /// Returns whether a call has been refused because it names the session of an idempotency key and is not a call over HTTP.
+    func refusesIdempotencyKey(_ message: borrowing Message) -> Bool {
+        guard message.hasIdempotencyKey, upstream == nil, !(link is HTTPCall) else { return false }
+        fail(message, TrebuchetError(.invalidArguments, "'session' is not known to this server"))
+        return true
     }
 
     /// Returns the connection's forwarder, which is created at the first use; nil at a server without a router.

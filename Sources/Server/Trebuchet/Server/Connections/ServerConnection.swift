@@ -120,9 +120,9 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         ServerEvent.Peer(connection: name.number, address: address, principal: callerConnection?.principal?.id)
     }
 
-    /// Indicates whether events and metrics count the connection. A connection of another server is counted there, and the server's
-    /// connection to itself is not counted.
-    private var isObserved: Bool { upstream == nil && !isServer }
+    /// Indicates whether events and metrics count the connection. A connection of another server is counted there; the server's
+    /// connection to itself and that of a call over HTTP are not counted.
+    private var isObserved: Bool { upstream == nil && !isServer && link.countsAsConnection }
 
     /// Its calls of `@Idempotent` methods.
     var idempotentCalls: IdempotentCalls {
@@ -365,7 +365,7 @@ package final class ServerConnection: StreamSubscriber, @unchecked Sendable {
 
     /// Returns the error for the refusal of a message: a repeat was sent before.
     func refusal(_ error: any Error, of message: borrowing Message) -> any Error {
-        message.kind == .repeat ? (error as? TrebuchetError)?.ofSentCall ?? error : error
+        message.wasSentBefore ? (error as? TrebuchetError)?.ofSentCall ?? error : error
     }
 
     func fail(_ callID: [UInt8], _ error: any Error) {

@@ -46,7 +46,7 @@ final class IdempotentCalls: Sendable {
         if let outcome = shard.idempotencyCache.recordCall(name, request, waiting, at: shard.reactor.now) {
             return handleOutcome(outcome, call)
         }
-        if request.isRepeat { shard.counts.count(.repeatsRun) }
+        if request.isRepeat, message.wasSentBefore { shard.counts.count(.repeatsRun) }
         // A separate timer: the call of the connection may end earlier.
         run.timer = shard.reactor.schedule(at: run.deadline) {
             run.cancel()
@@ -100,7 +100,7 @@ final class IdempotentCalls: Sendable {
 
     /// Handles a call that was sent over an earlier connection and not answered.
     func receiveRepeat(_ message: borrowing Message) {
-        guard connection.hasName(message) else { return }
+        guard connection.hasName(message), !connection.refusesIdempotencyKey(message) else { return }
         if case .elsewhere(let type) = connection.location(of: message) { return connection.forward(type, message) }
         if isIntercepted(message) { return }
         if isOfEarlierServer(message) { return repeatEarlierCall(message) }
@@ -118,7 +118,7 @@ final class IdempotentCalls: Sendable {
         }
         // The waiting repeat counts as a running call. A stopping server does not answer it: the call may have run.
         guard let call = connection.registerCall(message, isPermitted: false) else { return }
-        call.repeated = InFlightCall.OriginalCall(actor: ActorName(message.actorName), home: nil)
+        call.repeated = originalCall(of: message, home: nil)
         let (owned, wasCounted) = (OwnedMessage(message), connection.isCounted)
         old.reactor.execute { [connection] in
             old.closeSession(name.connection, of: principal)
@@ -151,9 +151,7 @@ final class IdempotentCalls: Sendable {
         let (record, target, refusal) = repeatedPlace(of: message, for: call)
         if let refusal { return refuse(call, message, refusal) }
         let isRepeat = name.connection != connection.name
-        if isRepeat || connection.isCounted {
-            call.repeated = InFlightCall.OriginalCall(actor: ActorName(message.actorName), home: record?.home)
-        }
+        if isRepeat || connection.isCounted { call.repeated = originalCall(of: message, home: record?.home) }
         let waiting = DuplicateCallWaiter(connection: connection, call: call, execution: nil)
         let now = connection.shard.reactor.now
         let request = request(message, isRepeat: isRepeat)
@@ -176,8 +174,7 @@ final class IdempotentCalls: Sendable {
         }
         guard let target else { return refuse(call, message, CallRejection.actorNotFound.error(of: nil, nil, message)) }
         guard case .method(let unmanaged) = target, unmanaged._withUnsafeGuaranteedRef({ $0.isIdempotent }) else {
-            let text = "'\(target.name.prefix(bytes: 128))' is not marked @Idempotent at this server: it may have run"
-            return refuse(call, message, TrebuchetError(.unknownOutcome, text))
+            return refuse(call, message, Self.notIdempotent(target, message))
         }
         let method = unmanaged.takeUnretainedValue()
         guard connection.hasCounts(method, message) else {
@@ -276,10 +273,10 @@ final class IdempotentCalls: Sendable {
             dropped.deliver(.failure(ServerIdempotencyCache.Memory.dropped))
         case .answered(let answer): deliver(answer, to: call)
         case .refused(let error):
-            deliver(.failure(call.repeated == nil ? error : error.ofSentCall), to: call)
+            deliver(.failure(call.repeated?.wasSentBefore == true ? error.ofSentCall : error), to: call)
         case .exceeded(let exceeded):
             let error = connection.shard.context.quotas.refusal(exceeded)
-            deliver(.failure(call.repeated == nil ? error : error.ofSentCall), to: call)
+            deliver(.failure(call.repeated?.wasSentBefore == true ? error.ofSentCall : error), to: call)
         case .forgotten: deliver(.failure(ServerIdempotencyCache.Memory.forgotten), to: call)
         }
     }
@@ -293,7 +290,9 @@ final class IdempotentCalls: Sendable {
         }
         let isRepeat = message.kind == .repeat
         let text = message.text(message.envelope.pointee.session)
-        guard let (session, carried) = named(text) else {
+        var found = named(text)
+        if found == nil { found = derivedSession(message) }
+        guard let (session, carried) = found else {
             let error =
                 isRepeat
                 ? Self.ofEarlierServer
@@ -316,6 +315,31 @@ final class IdempotentCalls: Sendable {
         }
         if let name = connection.shard.idempotencyCache.names.name(text, own: connection.name) { return (name, nil) }
         return connection.shard.idempotencyCache.names.carried.name(text).map { ($0.name, $0) }
+    }
+
+    /// Returns the session of a call with an idempotency key, which exists from the first call on.
+    private func derivedSession(_ message: borrowing Message) -> (CallSessionID, RemoteSessionAlias?)? {
+        guard message.kind == .repeat, message.hasIdempotencyKey else { return nil }
+        let carried = connection.shard.idempotencyCache.names.carry(
+            message.text(message.envelope.pointee.session), onReactor: connection.shard.index, isVerified: false)
+        return (carried.name, carried)
+    }
+
+    private func originalCall(of message: borrowing Message, home: SystemShard?) -> InFlightCall.OriginalCall {
+        InFlightCall.OriginalCall(
+            actor: ActorName(message.actorName), home: home, wasSentBefore: message.wasSentBefore)
+    }
+
+    /// Returns the error for the repeat of a call whose responses are not recorded.
+    private static func notIdempotent(_ target: ActorType.Target, _ message: borrowing Message) -> TrebuchetError {
+        let name = "'\(target.name.prefix(bytes: 128))'"
+        guard message.hasIdempotencyKey else {
+            return TrebuchetError(.unknownOutcome, "\(name) is not marked @Idempotent at this server: it may have run")
+        }
+        if case .unknown = target { return CallRejection.methodNotFound.error(of: nil, nil, message) }
+        return TrebuchetError(
+            .invalidArguments,
+            "\(name) is not marked @Idempotent; send the call without \(IdempotencyKey.field)")
     }
 
     /// Refuses a call that was recorded in `running`.
@@ -362,9 +386,10 @@ final class IdempotentCalls: Sendable {
             parts.instance != connection.shard.idempotencyCache.names.instance
         else { return connection.fail(message, Self.ofEarlierServer) }
         guard let call = connection.registerCall(message, isPermitted: true) else { return }
-        call.repeated = InFlightCall.OriginalCall(actor: ActorName(message.actorName), home: record?.home)
-        // If only its server may write the actor, a call without a record has changed nothing and never will.
-        let runsAgain = connection.isClustered(ActorName(message.actorName))
+        call.repeated = originalCall(of: message, home: record?.home)
+        // If only its server may write the actor, a call without a record has changed nothing and never will. A call with an idempotency
+        // key may be the first one.
+        let runsAgain = connection.isClustered(ActorName(message.actorName)) || message.hasIdempotencyKey
         lookUp(message, digest(of: message), session, number, writer, call) { [connection] answer, owned in
             guard answer == nil, runsAgain else {
                 return self.deliver(answer ?? .failure(Self.ofEarlierServer), to: call)
@@ -430,7 +455,7 @@ final class IdempotentCalls: Sendable {
 
     /// Returns whether a call of another server's connection may have run here and its record is no longer kept.
     private func mayBeForgotten(_ number: UInt64, _ message: borrowing Message, of scope: QuotaScope) -> Bool {
-        guard message.kind == .repeat, connection.shard.context.router != nil,
+        guard message.wasSentBefore, connection.shard.context.router != nil,
             let session = QualifiedCallSessionID(message.text(message.envelope.pointee.session)),
             session.instance != connection.shard.idempotencyCache.names.instance
         else { return false }

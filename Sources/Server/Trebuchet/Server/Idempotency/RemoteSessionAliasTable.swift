@@ -67,7 +67,8 @@ final class RemoteSessionAliasTable: Sendable {
     fileprivate func recordForgotten(
         _ session: String, upTo call: UInt64, of scope: QuotaScope, isVerified: Bool
     ) {
-        guard let session = QualifiedCallSessionID(session) else { return }
+        // A session of an idempotency key has one call, which may be executed again after the retention time.
+        guard let session = QualifiedCallSessionID(session), session.instance != IdempotencyKey.instance else { return }
         state.withLock { $0.forgotten.insert(session, upTo: call, of: scope, isVerified: isVerified) }
     }
 

@@ -8,10 +8,10 @@ enum WebSocketConnections {
     /// The limit reported when no file descriptors are left; it is not part of `ServerLimits`.
     private static let openFiles = "openFiles"
 
-    /// Starts listening. `GET /healthz` is answered 200, other paths with pages.
+    /// Starts listening. `GET /healthz` is answered 200, other paths by calls, routes and pages.
     static func listen(
         _ transport: ServerTransport, shards: [ServerShard], parts: ServerContext, access: AccessPolicy,
-        pages: PageRouter
+        pages: PageRouter, routes: RouteTree
     ) throws(TransportError) -> WebSocketServer {
         let limits = parts.limits
         var webSocket = WebSocketLimits()
@@ -31,6 +31,7 @@ enum WebSocketConnections {
         if !access.isOpen { admit = { [parts] in await access.admit($0, parts.failedHooks) } }
         let origins = try OriginRule(access.origins)
         let proxies = try TrustedProxies(access.trustedProxies.sorted())
+        let requests = HTTPRequestRouter(shards, routes, access, parts)
         let refusals = RejectionLog(parts.plainLog)
         let exhaustionLog = RejectionLog(parts.plainLog)
         return try WebSocketServer(
@@ -39,14 +40,19 @@ enum WebSocketConnections {
             compression: transport.compression, memory: parts.memory, proxies: proxies,
             check: { request, address in
                 // A load balancer may use any host name; unlike a page, it sends no origin.
-                if isHealthCheck(request), request.headers["Origin"] == nil { return nil }
+                // Browsers send one with all methods but GET and HEAD.
+                if isHealthCheck(request) || !["GET", "HEAD"].contains(request.method), request.headers["Origin"] == nil
+                {
+                    return nil
+                }
                 return origins.refusal(of: request, at: address)
             },
             admit: admit,
             plain: { request in
                 if isHealthCheck(request.head) { return .last(HTTPResponse(status: 200, text: "ok")) }
-                return pages.answer(request)
+                return pages.answer(request) ?? requests.notFound
             },
+            handled: { requests.answer($0) },
             accept: { accept($0, on: shards, limits) },
             refused: { [events = parts.events] response, address in
                 events.countRejection(status: response.status)

@@ -120,7 +120,7 @@ final class QuotaRow: Sendable {
     private let ledger: QuotaLedger?
     private let limits: [QuotaLimit]
     /// The use of each resource. As many as there are resources: an index beyond the end traps.
-    private let uses = InlineArray<10, Atomic<Int>> { _ in Atomic(0) }
+    private let uses = InlineArray<11, Atomic<Int>> { _ in Atomic(0) }
 
     fileprivate init(
         _ scope: QuotaScope, _ limits: [QuotaLimit], memory: MemoryBudget?, network: QuotaRow? = nil,

@@ -114,6 +114,11 @@ extension ServerLimits {
                 principal: QuotaLimit(idempotency.bytesPerPrincipal, "idempotency.bytesPerPrincipal"),
                 host: QuotaLimit(idempotency.bytesPerHost, "idempotency.bytesPerHost"),
                 server: QuotaLimit(idempotency.totalBytes, "idempotency.totalBytes"))
+        case .httpRequests:
+            ResourceQuotas(
+                own: QuotaLimit(http.total, "http.total"),
+                principal: QuotaLimit(http.perPrincipal, "http.perPrincipal"),
+                host: QuotaLimit(http.perHost, "http.perHost"), server: QuotaLimit(http.total, "http.total"))
         }
     }
 }

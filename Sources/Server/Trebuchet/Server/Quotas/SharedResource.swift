@@ -6,6 +6,7 @@ enum SharedResource: Int, CaseIterable, Sendable {
     case recordedResponses, recordedResponseBytes
     /// The bytes of recorded responses that the store also has.
     case persistedResponseBytes
+    case httpRequests
 
     /// The plural name in error messages.
     var name: String {
@@ -20,6 +21,7 @@ enum SharedResource: Int, CaseIterable, Sendable {
         case .recordedResponses: "recorded responses"
         case .recordedResponseBytes: "bytes of recorded responses"
         case .persistedResponseBytes: "bytes of persisted responses"
+        case .httpRequests: "HTTP requests"
         }
     }
 
@@ -32,7 +34,8 @@ enum SharedResource: Int, CaseIterable, Sendable {
         case .clientCallBytes: count.counted("byte in calls to clients", name)
         case .recordedResponseBytes: count.counted("byte of recorded responses", name)
         case .persistedResponseBytes: count.counted("byte of persisted responses", name)
-        case .connections, .streams, .actorsOnDemand, .recordedResponses: count.counted(String(name.dropLast()))
+        case .connections, .streams, .actorsOnDemand, .recordedResponses, .httpRequests:
+            count.counted(String(name.dropLast()))
         }
     }
 

@@ -23,20 +23,6 @@ struct Identity: Equatable, Sendable {
 
 /// The claims of an ID token (OpenID Connect Core 1.0 §2) and their validation (§3.1.3.7). Pure.
 struct IDToken {
-    /// The key information of a token, read before its signature is verified.
-    struct Header: Decodable {
-        let alg: String
-        let kid: String?
-
-        init(_ token: String) throws(AuthError) {
-            guard token.utf8.count <= 8 << 10, let part = token.split(separator: ".").first,
-                let bytes = Base64URL.decode(part),
-                let head = try? JSONDecoder().decode(Header.self, from: Data(bytes))
-            else { throw .invalidToken("it is not a signed token") }
-            self = head
-        }
-    }
-
     private struct IDTokenClaims: Decodable {
         /// One string or several.
         struct Audience: Decodable {

@@ -1,6 +1,7 @@
 internal import Platform
 internal import Transfers
 internal import Transports
+internal import TrebuchetTokens
 
 /// An issuer of ID tokens with which users can sign in (OpenID Connect Core 1.0).
 ///
@@ -40,11 +41,6 @@ public struct OpenIDProvider: Sendable {
     public var leeway = Duration.seconds(60)
     let source: KeySource
 
-    enum KeySource: Sendable {
-        case discovery(HTTPEndpoint)
-        case keys(HTTPEndpoint)
-    }
-
     /// - Parameters:
     ///   - name: the name by which clients select the provider. Default: the issuer.
     ///   - issuer: the `iss` of its tokens.
@@ -70,17 +66,14 @@ public struct OpenIDProvider: Sendable {
         }
         self.issuer = issuer
         self.audiences = audiences
-        switch keys {
-        case .discovery:
-            let base = issuer.hasSuffix("/") ? String(issuer.dropLast()) : issuer
-            source = .discovery(try Self.address(base + "/.well-known/openid-configuration", "issuer"))
-        case .url(let url): source = .keys(try Self.address(url, "keys"))
-        }
-    }
-
-    private static func address(_ url: String, _ member: String) throws(Problem) -> HTTPEndpoint {
-        do throws(TransportError) { return try HTTPEndpoint(url) } catch {
-            throw Problem(member: member, reason: error.message)
+        do throws(TransportError) {
+            source =
+                switch keys {
+                case .discovery: try .wellKnown(at: issuer)
+                case .url(let url): .keySet(try HTTPEndpoint(url))
+                }
+        } catch {
+            throw Problem(member: keys == .discovery ? "issuer" : "keys", reason: error.message)
         }
     }
 

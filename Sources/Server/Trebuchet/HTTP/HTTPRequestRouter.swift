@@ -1,0 +1,76 @@
+internal import Synchronization
+internal import Transports
+internal import TrebuchetActors
+internal import TrebuchetWire
+internal import WebSockets
+
+/// Selects the handler of HTTP requests that make calls or have a route. Pages answer all others.
+final class HTTPRequestRouter: Sendable {
+    private let shards: [ServerShard]
+    private let admission: HTTPAdmission
+    private let routes: RouteTree
+
+    init(_ shards: [ServerShard], _ routes: RouteTree, _ access: AccessPolicy, _ context: ServerContext) {
+        (self.shards, self.routes) = (shards, routes)
+        admission = HTTPAdmission(access: access, context: context)
+    }
+
+    /// Returns the response to a request, or its handler; nil for a request of a page. Called on the reactor of the request.
+    func answer(_ request: PlainRequest) -> PlainResponse? {
+        if request.head.path.hasPrefix(HTTPCallRequest.prefix) { return answerCall(request) }
+        guard !routes.isEmpty, let components = RouteTree.components(of: request.head.path),
+            components.first.map({ !HTTPRoute.reserved.contains($0) }) ?? true
+        else { return nil }
+        guard let match = routes.match(components) else { return missing(request) }
+        guard let route = match.route(of: request.head.method) else {
+            let problem = HTTPProblem(
+                status: 405, "the path has routes of \(match.allowedMethods)", headers: ["Allow": match.allowedMethods])
+            return .last(problem.response)
+        }
+        let values = match.values
+        return handled { HTTPRouteCall($0, to: route, values, at: $1, $2) }
+    }
+
+    /// The response to a GET that neither a route nor a page answers; nil at a server without routes.
+    var notFound: PlainResponse? {
+        routes.isEmpty ? nil : .last(HTTPProblem(status: 404, "no route and no page has this path").response)
+    }
+
+    private func missing(_ request: PlainRequest) -> PlainResponse? {
+        ["GET", "HEAD"].contains(request.head.method) ? nil : notFound
+    }
+
+    private func answerCall(_ request: PlainRequest) -> PlainResponse? {
+        guard admission.access.acceptsHTTPCalls else {
+            // Other methods are requests of a page.
+            guard request.head.method == "POST" else { return nil }
+            let text = "calls over HTTP are not enabled (AccessPolicy.acceptsHTTPCalls, serve --http-calls)"
+            return .last(HTTPProblem(status: 404, text).response)
+        }
+        return handled { HTTPCall($0, at: $1, $2) }
+    }
+
+    private func handled(
+        _ make: @escaping @Sendable (ReceivedRequest, ServerShard, HTTPAdmission) -> any RequestHandler
+    ) -> PlainResponse {
+        .handled { [shards, admission] received in
+            guard let shard = shards.first(where: { $0.reactor === received.reactor }) else {
+                return RefusedRequest(received, HTTPProblem(.unavailable, "no reactor"))
+            }
+            return make(received, shard, admission)
+        }
+    }
+}
+
+/// The handler of a request that is refused by its head. Only on the reactor of the request.
+private final class RefusedRequest: RequestHandler {
+    private let received: ReceivedRequest
+    private let problem: HTTPProblem
+
+    init(_ received: ReceivedRequest, _ problem: HTTPProblem) { (self.received, self.problem) = (received, problem) }
+
+    func begin() { received.respond(StreamedResponse(problem.response), isRefusal: true) }
+    func didReceive(_ body: [UInt8]) {}
+    func didReject(_ rejection: HTTPRejection) {}
+    func didDisconnect() {}
+}

@@ -1,0 +1,148 @@
+internal import Networking
+internal import Transports
+internal import TrebuchetActors
+internal import TrebuchetWire
+internal import WebSockets
+
+/// A request of a route: runs the handler of the program in a task, and responds. Only on the reactor of the request.
+final class HTTPRouteCall: RequestHandler {
+    private let received: ReceivedRequest
+    private let shard: ServerShard
+    private let admission: HTTPAdmission
+    private let route: HTTPRoute
+    private let values: [String]
+    private var caller: Caller?
+    /// Its place among the requests of its host and principal, until the handler has ended.
+    private var reservation: QuotaReservation?
+    private var work: Task<Void, Never>?
+    private var timer: LoopTimer?
+    private var isAnswered = false
+
+    init(
+        _ received: ReceivedRequest, to route: HTTPRoute, _ values: [String], at shard: ServerShard,
+        _ admission: HTTPAdmission
+    ) {
+        (self.received, self.route, self.values) = (received, route, values)
+        (self.shard, self.admission) = (shard, admission)
+    }
+
+    private var timeout: Duration { route.timeout ?? shard.limits.calls.timeout }
+
+    // MARK: RequestHandler
+
+    func begin() {
+        guard !shard.isDraining else {
+            return refuse(HTTPProblem(.unavailable, "the server is shutting down"))
+        }
+        admission.admit(received, identifies: route.isAuthenticated) { outcome in
+            guard !self.isAnswered else { return }
+            switch outcome {
+            case .refused(let problem): self.refuse(problem)
+            case .admitted(let caller, let reservation): self.admitted(caller, reservation)
+            }
+        }
+    }
+
+    private func admitted(_ caller: Caller?, _ reservation: QuotaReservation) {
+        guard !route.isAuthenticated || caller?.principal != nil else {
+            return refuse(HTTPProblem(.unauthenticated, "the request requires credentials"))
+        }
+        (self.caller, self.reservation) = (caller, reservation)
+        received.readBody(
+            HTTPBodyLimits(
+                bytes: route.bodyBytes ?? shard.limits.messages.inboundBytes, time: shard.limits.messages.timeout,
+                settings: (route.bodyBytes == nil ? "messages.inboundBytes" : "bodyBytes", "messages.timeout")))
+    }
+
+    func didReceive(_ body: [UInt8]) {
+        guard !isAnswered else { return }
+        let head = received.request.head
+        let request = RouteRequest(
+            method: head.method, path: head.path,
+            parameters: Dictionary(zip(route.parameterNames, values)) { first, _ in first },
+            queryItems: RouteRequest.items(of: head.query), headers: head.headers, body: body,
+            remoteAddress: received.request.remoteAddress, caller: caller, actorSystem: shard.system)
+        let (handler, reactor) = (route.handler, shard.reactor)
+        let pending = LoopBound(self, on: reactor)
+        // Actors on this server are called directly and inherit it; others are called over a connection of the server.
+        let server = Caller(connection: CallerConnection(ofServer: (), isShared: true))
+        work = Task {
+            let outcome: Result<HTTPResponse, any Error>
+            do {
+                outcome = .success(try await Caller.$current.withValue(server) { try await handler(request) })
+            } catch {
+                outcome = .failure(error)
+            }
+            reactor.execute { pending.value.didEnd(outcome) }
+        }
+        timer = reactor.schedule(after: timeout, for: self) { $0.timeOut() }
+    }
+
+    func didReject(_ rejection: HTTPRejection) { refuse(HTTPProblem(rejection)) }
+
+    func didDisconnect() {
+        isAnswered = true
+        cancel()
+    }
+
+    // MARK: The end
+
+    private func didEnd(_ outcome: Result<HTTPResponse, any Error>) {
+        reservation = nil
+        work = nil
+        timer?.cancel()
+        guard !isAnswered else { return }
+        switch outcome {
+        case .success(let response): respond(reply(response))
+        case .failure(let error):
+            let failure = CallFailure(error, of: "the route", coder: shard.coder, shard.context.disclosure)
+            respond(StreamedResponse(HTTPProblem(failure).response))
+        }
+    }
+
+    private func timeOut() {
+        guard !isAnswered else { return }
+        cancel()
+        respond(StreamedResponse(HTTPProblem(.timeout, "the route took longer than \(timeout)").response))
+    }
+
+    /// Cancels the handler, which counts until it has ended.
+    private func cancel() {
+        timer?.cancel()
+        if let work { work.cancel() } else { reservation = nil }
+    }
+
+    private func refuse(_ problem: HTTPProblem) { respond(StreamedResponse(problem.response), isRefusal: true) }
+
+    private func respond(_ reply: StreamedResponse, isRefusal: Bool = false) {
+        guard !isAnswered else { return }
+        isAnswered = true
+        if work == nil { reservation = nil }
+        shard.events.countHTTPRequest(status: reply.response.status)
+        received.respond(reply, isRefusal: isRefusal)
+    }
+
+    /// Returns the response of the program as it is sent.
+    private func reply(_ response: HTTPResponse) -> StreamedResponse {
+        guard (200...599).contains(response.status) else {
+            shard.context.logAt(
+                .error,
+                "route \(route.method) \(route.path) responded with the status \(response.status), which is none")
+            return StreamedResponse(HTTPProblem(.internal, "the route has an invalid response").response)
+        }
+        var response = response
+        // The connection sets these itself.
+        for name in ["Content-Length", "Transfer-Encoding", "Connection"] { response.headers.remove(name) }
+        for field in HTTPProblem.fields(type: nil).fields where response.headers[field.name] == nil {
+            response.headers.add(field.name, field.value)
+        }
+        if [204, 304].contains(response.status) { response.body = [] }
+        let body = response.body
+        if !body.isEmpty, response.headers[Self.sniffing] == nil { response.headers.add(Self.sniffing, "nosniff") }
+        var reply = StreamedResponse(response, body: body)
+        reply.ownBytes = body.count
+        return reply
+    }
+
+    private static let sniffing = "X-Content-Type-Options"
+}

@@ -1,0 +1,80 @@
+package import Bytes
+package import Networking
+internal import Transports
+
+/// The handler of one request. Its functions are called on the connection's reactor, never from within a function of the request.
+package protocol RequestHandler: AnyObject {
+    /// Decides about the request by its head: calls `ReceivedRequest.readBody` or `respond`, at once or later.
+    func begin()
+    /// Receives the whole body, empty for a request without one, after `readBody`.
+    func didReceive(_ body: [UInt8])
+    /// Responds to a request that was rejected because of its body or its duration.
+    func didReject(_ rejection: HTTPRejection)
+    /// Called instead of any other function when the client has disconnected before the response.
+    func didDisconnect()
+}
+
+/// One request with its connection, until its response. Isolated to the connection's reactor.
+///
+/// The body is read after the handler has asked for it. Until then it waits in the kernel, except for the bytes that arrived together
+/// with the head.
+package final class ReceivedRequest {
+    package let request: PlainRequest
+    /// The host of the client; nil for loopback.
+    package let host: AddressKey?
+    package let reactor: Reactor
+    /// The connection; nil after the response, and after the client has disconnected.
+    private var exchange: PlainHTTPExchange?
+    private(set) var handler: (any RequestHandler)?
+
+    init(_ request: PlainRequest, host: AddressKey?, over exchange: PlainHTTPExchange, on reactor: Reactor) {
+        (self.request, self.host, self.exchange, self.reactor) = (request, host, exchange, reactor)
+    }
+
+    func begin(_ make: (ReceivedRequest) -> any RequestHandler) {
+        let handler = make(self)
+        self.handler = handler
+        handler.begin()
+    }
+
+    /// A Boolean value that indicates whether the client waits for a response.
+    package var isOpen: Bool { exchange?.isOpen == true }
+
+    /// The memory account of the connection.
+    package var memory: MemoryAccount? { exchange?.account }
+
+    /// An object that the handlers of the connection's successive requests share.
+    package var attachment: AnyObject? {
+        get { exchange?.attachment }
+        set { exchange?.attachment = newValue }
+    }
+
+    /// Reads the body. The handler receives it by `didReceive`, also if there is none, or gets a rejection. A client that waits for
+    /// permission (`Expect: 100-continue`) gets it.
+    package func readBody(_ limits: HTTPBodyLimits) { exchange?.readBody(limits) }
+
+    /// Responds to the request, once. The connection ends after the response if the body was not read to its end.
+    ///
+    /// - Parameter isRefusal: True if the response counts as the rejection of a client in the log and in the metrics.
+    package func respond(_ reply: StreamedResponse, isRefusal: Bool = false) {
+        guard let exchange else { return }
+        release()
+        exchange.respond(reply, isRefusal: isRefusal)
+    }
+
+    /// Resets the connection without a response.
+    package func abort() {
+        guard let exchange else { return }
+        release()
+        exchange.abort()
+    }
+
+    /// Notifies the handler that the client has disconnected.
+    func disconnect() {
+        guard let handler else { return }
+        release()
+        handler.didDisconnect()
+    }
+
+    private func release() { (exchange, handler) = (nil, nil) }
+}
