@@ -5,7 +5,8 @@ import re
 
 
 def escaped(text):
-    text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("`", "\\(ga").replace("^", "\\(ha").replace("~", "\\(ti")
+    for plain, roff in [("\\", "\\e"), ("-", "\\-"), ("'", "\\(aq"), ("`", "\\(ga"), ("^", "\\(ha"), ("~", "\\(ti")]:
+        text = text.replace(plain, roff)
     return "\\&" + text if text.startswith(".") else text
 
 
@@ -55,8 +56,9 @@ def sentence(text):
 FILES = [
     ("/etc/default/trebuchet", "The options of the packaged service, as the value of TREBUCHET_OPTIONS."),
     ("/var/lib/trebuchet", "The data of the packaged service."),
-    ("trebuchet.service, trebuchet@.service", "The units of the service: one process, and several on the same data, each with its port as the "
-                                              "name of the instance. All but one wait until it ends."),
+    ("trebuchet.service, trebuchet@.service",
+     "The units of the service: one process, and several on the same data, each with its port as the name of the instance. One of them "
+     "serves; the others are on standby."),
     ("~/.local/state/trebuchet", "The sessions of 'sign-in', or in $XDG_STATE_HOME/trebuchet; private files, one for each server."),
 ]
 
