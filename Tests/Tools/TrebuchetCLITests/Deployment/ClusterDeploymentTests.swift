@@ -20,9 +20,10 @@ import Testing
         let owners: [String: String]
     }
 
-    /// The option names in a command line, except those of the admin endpoint, which the processes do not use.
+    /// The option names in a command line, except those of the admin endpoint, which the processes do not use, and of the coordination
+    /// store, which the containers have in a variable.
     private func options(_ words: some Sequence<Substring>) -> [Substring] {
-        words.filter { $0.hasPrefix("--") && !$0.hasPrefix("--admin") }
+        words.filter { $0.hasPrefix("--") && !$0.hasPrefix("--admin") && $0 != "--cluster" }
     }
 
     private func trebuchet(_ arguments: String...) async throws -> ChildProcess.Outcome {
