@@ -5,27 +5,30 @@ import Testing
 
 /// The alert rules and the dashboard in Examples/observability, and the files for containers and Kubernetes, checked by scripts in Python.
 @Suite(.timeLimit(.minutes(5))) struct AlertRulesTests {
-    /// The Python with the packages of scripts/python-requirements.txt; nil before `scripts/bootstrap --python`.
-    private static let python: String? = {
-        let path =
-            ProcessInfo.processInfo.environment["TREBUCHET_PYTHON"]
-            ?? packageRoot.appending(path: ".build/python/bin/python").path
-        let list = URL(filePath: path).deletingLastPathComponent().deletingLastPathComponent()
-            .appending(path: "requirements.txt")
-        let packages = try? String(contentsOf: list, encoding: .utf8)
-        return packages?.contains("kubernetes-validate") == true ? path : nil
-    }()
+    /// The Python of `scripts/bootstrap --python`.
+    private static let path =
+        ProcessInfo.processInfo.environment["TREBUCHET_PYTHON"]
+        ?? packageRoot.appending(path: ".build/python/bin/python").path
+
+    /// Returns whether this Python has a package, by one of the lists that `scripts/bootstrap` leaves in its folder.
+    private static func has(_ package: String, in list: String) -> Bool {
+        let file = URL(filePath: path).deletingLastPathComponent().deletingLastPathComponent().appending(path: list)
+        return (try? String(contentsOf: file, encoding: .utf8))?.contains(package) == true
+    }
+
+    private static let hasYAML = has("PyYAML", in: "requirements.txt")
+    private static let hasSchemas = hasYAML && has("kubernetes-validate", in: "requirements-manifests.txt")
     private static let hasPromtool = access("/usr/bin/promtool", X_OK) == 0
 
     private func check(_ script: String, _ arguments: [String] = []) async throws -> ChildProcess.Outcome {
-        let path = packageRoot.appending(path: "scripts/\(script)").path
-        return try await ChildProcess(try #require(Self.python), ["-B", path] + arguments, error: .merged).finish()
+        let file = packageRoot.appending(path: "scripts/\(script)").path
+        return try await ChildProcess(Self.path, ["-B", file] + arguments, error: .merged).finish()
     }
 
     @Test(
         "alert rules and dashboard use metrics and labels of the server; each alert has tests and a runbook",
         .enabled(
-            if: python != nil && hasPromtool,
+            if: hasYAML && hasPromtool,
             "there is no promtool or no PyYAML: scripts/bootstrap --prometheus --python"))
     func rules() async throws {
         let outcome = try await check("check-alerts", ["--server", ServeProcess.tool])
@@ -35,7 +38,7 @@ import Testing
     @Test(
         "an unknown metric, label or value, and a threshold that the tests do not expect, are reported",
         .enabled(
-            if: python != nil && hasPromtool,
+            if: hasYAML && hasPromtool,
             "there is no promtool or no PyYAML: scripts/bootstrap --prometheus --python"),
         arguments: [
             (
@@ -67,7 +70,7 @@ import Testing
 
     @Test(
         "docker-compose.yml, the Dockerfile and the objects of Kubernetes fit their schemas, and run without rights",
-        .enabled(if: python != nil, "there is no kubernetes-validate: scripts/bootstrap --python"))
+        .enabled(if: hasSchemas, "there is no kubernetes-validate: scripts/bootstrap --manifests"))
     func manifests() async throws {
         let outcome = try await check("check-manifests")
         #expect(outcome.status == 0 && outcome.output.contains("\nno problem"), "\(outcome.output)")
