@@ -12,6 +12,13 @@ import Trebuchet
     private static let object = JSONValue.object(
         JSONObject((0..<5_200).map { (key: "k\(10_000 + $0)", value: .integer(1)) }))
 
+    /// What two clients do during a commit of a third one.
+    private final class Progress: Sendable {
+        let isOver = Mutex(false)
+        /// The numbers in the document that one of them has read.
+        let seen = Mutex<Set<Int>>([])
+    }
+
     /// The processor time of this thread.
     private func cost(_ body: () -> Void) -> Duration {
         let begun = ProcessorTime.ofThread
@@ -223,18 +230,17 @@ import Trebuchet
             let (collection, other) = (try ada.collection(), try bob.collection())
             _ = try await collection.commit([.add("d", ["o": Self.object])], from: "0123456789abcdef")
             _ = try await collection.commit([.add("e")], from: "0123456789abcdef", at: 2)
-            let isOver = Mutex(false)
-            let seen = Mutex<Set<Int>>([])
+            let progress = Progress()
             let reading = Task {
-                while !isOver.withLock({ $0 }) {
+                while !progress.isOver.withLock({ $0 }) {
                     let document = try await other.get(CollectionQuery(limit: 1)).documents.first
                     guard case .integer(let number) = document?.fields["n"] else { continue }
-                    seen.withLock { _ = $0.insert(Int(number)) }
+                    progress.seen.withLock { _ = $0.insert(Int(number)) }
                 }
             }
             let writing = Task {
                 var number = 0
-                while number < 2_000, !isOver.withLock({ $0 }) {
+                while number < 2_000, !progress.isOver.withLock({ $0 }) {
                     _ = try await other.commit(
                         [.update(id: "e", fields: ["n": .integer(Int64(number))])], from: "fedcba9876543210",
                         at: number + 1)
@@ -256,12 +262,13 @@ import Trebuchet
                 let revisions = try await collection.commit(mutations, from: "0123456789abcdef").map(\.revision)
                 #expect(zip(revisions, revisions.dropFirst()).allSatisfy { $1 - $0 >= 100 }, "\(revisions)")
                 hasCommitted = hasCommitted || revisions[8] - revisions[0] > 800
-                hasRead = hasRead || seen.withLock { $0.contains { (first..<first + 899).contains($0) } }
+                hasRead = hasRead || progress.seen.withLock { $0.contains { (first..<first + 899).contains($0) } }
             }
-            isOver.withLock { $0 = true }
+            progress.isOver.withLock { $0 = true }
             #expect(hasCommitted, "no commit of another connection was executed during one of these")
             #expect(hasRead, "no call of another connection was executed during one of these")
-            #expect(seen.withLock { $0.allSatisfy { $0 % 100 == 99 } }, "a call was executed within a mutation")
+            #expect(
+                progress.seen.withLock { $0.allSatisfy { $0 % 100 == 99 } }, "a call was executed within a mutation")
             try await reading.value
             try await writing.value
         }
