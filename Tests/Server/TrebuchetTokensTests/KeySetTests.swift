@@ -58,7 +58,7 @@ import TrebuchetTesting
         ])
     func otherTypes(other: String) throws {
         #expect(try keys(other, Self.ec.json).map(\.id) == ["e"])
-        #expect(throws: TransportError.self) { try keys(other) }
+        #expect(try keys(other).isEmpty)
     }
 
     @Test(
@@ -68,7 +68,7 @@ import TrebuchetTesting
         let key = TestSigningKey("r", .rsa(bits: bits))
         #expect(try keys(key.json, Self.ec.json).map(\.id) == (isUsed ? ["r", "e"] : ["e"]))
         let long = String(repeating: "A", count: 1_399)
-        #expect(throws: TransportError.self) { try keys(#"{"kty":"RSA","n":"\#("w" + long)","e":"AQAB"}"#) }
+        #expect(try keys(#"{"kty":"RSA","n":"\#("w" + long)","e":"AQAB"}"#).isEmpty)
     }
 
     @Test(
