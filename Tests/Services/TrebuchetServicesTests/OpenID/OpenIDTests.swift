@@ -233,10 +233,11 @@ import TrebuchetTesting
         fixture.issuer.show([fixture.key])
         fixture.server.time.advance(by: .seconds(10))
         #expect(try await fixture.outcome(fixture.token()) == nil)
-        // Later it is unavailable: its keys are used for a day after their expiry.
+        // Later it is unavailable: its keys are used for a day after their expiry, unless it has withdrawn them.
         fixture.issuer.answers.update { $0.pages["/jwks"] = answer }
         fixture.server.time.advance(by: .seconds(2 * 60 * 60))
-        #expect(try await fixture.outcome(fixture.token()) == nil)
+        let isWithdrawn = answer.hasSuffix("{\"keys\":[]}")
+        #expect(try await fixture.outcome(fixture.token()) == (isWithdrawn ? .providerUnavailable : nil))
         fixture.server.time.advance(by: .seconds(24 * 60 * 60))
         #expect(try await fixture.outcome(fixture.token()) == .providerUnavailable)
         await fixture.end()
