@@ -44,7 +44,7 @@ struct KeyCache {
     private var expiry: Int64 = 0
     /// The end of the last fetch.
     private var attemptedAt: Int64?
-    /// Whether the last fetch has failed.
+    /// Indicates whether the last fetch has failed.
     private(set) var hasFailed = false
 
     /// - Parameter staleTime: at most 30 days are used.

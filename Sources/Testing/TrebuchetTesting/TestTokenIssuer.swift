@@ -55,7 +55,7 @@ public final class TestTokenIssuer: Sendable {
     /// The URL of its key set.
     public var keySetURL: String { url + Site.keySetPath }
 
-    /// Whether it is down: then it ends connections without a response. Default false.
+    /// A Boolean value that indicates whether the issuer ends connections without a response. Default false.
     public var isDown: Bool {
         get { site.state.withLock { $0.isDown } }
         set { site.state.withLock { $0.isDown = newValue } }
@@ -106,7 +106,7 @@ public final class TestTokenIssuer: Sendable {
     /// The newest key.
     package var key: TestSigningKey { site.state.withLock { $0.keys[$0.keys.count - 1] } }
 
-    /// Whether responses are withheld until it is false.
+    /// A Boolean value that indicates whether the issuer withholds its responses until the value is false.
     package var isHeld: Bool {
         get { site.state.withLock { $0.isHeld } }
         set {

@@ -66,7 +66,7 @@ package struct OptionSpec: Sendable {
 
     package var isFlag: Bool { value == nil }
 
-    /// Whether the option may be set without its value.
+    /// Indicates whether the option may be set without its value.
     package var hasOptionalValue: Bool { value?.hasPrefix("[") == true }
 
     /// Returns the value without secrets, for output.

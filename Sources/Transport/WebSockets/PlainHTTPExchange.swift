@@ -315,7 +315,7 @@ final class PlainHTTPExchange: Resumable {
         phase = .handling
         timeoutTimer?.cancel()
         if let bodyReader {
-            // Without its end the body cannot be told from a next request, also if no more bytes are accepted.
+            // Until the end of the body is known, its rest could be read as the next request, even if the limit is reached.
             unreadBody =
                 bodyReader.isComplete ? 0 : max(1, min(bodyReader.remainingBytes, Self.maximumUnreadBody))
         }

@@ -23,7 +23,7 @@ final class ServerConfiguration: Sendable {
     let accept: @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
     let refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)?
     let failedTLS: (@Sendable (TransportError) -> Void)?
-    /// Whether POST requests reach `plain` too.
+    /// Indicates whether `plain` also receives POST requests.
     let acceptsPost: Bool
 
     init(

@@ -48,7 +48,7 @@ public final class CallerConnection: Sendable, Hashable {
     /// The number of times `principal` was set. Incremented after the change, so that a reader that sees the new count also
     /// sees the new principal.
     package let principalChanges = Atomic<UInt64>(0)
-    /// Whether there is a revocation: readers of this value need no lock.
+    /// The value of `isRevoked`, which is read without the lock.
     private let isRevokedFlag = Atomic<Bool>(false)
 
     private static let lastNumber = Atomic<UInt64>(0)

@@ -4,7 +4,7 @@
     internal import Foundation
 #endif
 
-/// The parts of a signed JSON Web Token (RFC 7515 §3.1). Nothing is verified yet, except its form.
+/// The parts of a signed JSON Web Token (RFC 7515 §3.1). The initializer verifies only the form of the token.
 package struct SignedToken: Sendable {
     /// The maximum length of a token in bytes.
     private static let maximumLength = 8 << 10

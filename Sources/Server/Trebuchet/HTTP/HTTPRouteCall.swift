@@ -44,10 +44,10 @@ final class HTTPRouteCall: RequestHandler {
     }
 
     private func admitted(_ caller: Caller?, _ reservation: QuotaReservation) {
+        (self.caller, self.reservation) = (caller, reservation)
         guard !route.isAuthenticated || caller?.principal != nil else {
             return refuse(HTTPProblem(.unauthenticated, "the request requires credentials"))
         }
-        (self.caller, self.reservation) = (caller, reservation)
         received.readBody(
             HTTPBodyLimits(
                 bytes: route.bodyBytes ?? shard.limits.messages.inboundBytes, time: shard.limits.messages.timeout,

@@ -106,7 +106,7 @@ struct TOMLReader {
         }
     }
 
-    /// Whether a bare key with `=` follows, which no value has.
+    /// Indicates whether a bare key with `=` follows. No value has this form.
     private var isAtAssignment: Bool {
         var rest = bytes[offset...]
         let key = rest.prefix { Self.isBareKey($0) }

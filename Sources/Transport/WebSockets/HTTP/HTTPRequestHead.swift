@@ -20,12 +20,12 @@ public struct HTTPRequestHead: Sendable, Equatable {
         target.firstIndex(of: "?").map { String(target[target.index(after: $0)...]) }
     }
 
-    /// Whether the client requests a WebSocket.
+    /// Indicates whether the client requests a WebSocket.
     package var wantsWebSocket: Bool { headers.list("Upgrade", contains: "websocket") }
 
     /// Parses a complete head, including its empty line.
     ///
-    /// - Parameter allowsBody: Whether the request may have a body. An upgrade never has one.
+    /// - Parameter allowsBody: False to reject a request with a body. An upgrade never has one.
     package static func parse(
         _ bytes: UnsafeRawBufferPointer, allowsBody: Bool = false
     ) throws(HTTPRejection) -> HTTPRequestHead {

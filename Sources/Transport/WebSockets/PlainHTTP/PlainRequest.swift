@@ -6,7 +6,7 @@ package struct PlainRequest: Sendable {
     package let head: HTTPRequestHead
     /// The address of the client; behind a trusted proxy that of the proxy's client.
     package let remoteAddress: SocketAddress?
-    /// Whether a trusted proxy forwarded the request.
+    /// Indicates whether a trusted proxy forwarded the request.
     package let isFromProxy: Bool
 
     package init(head: HTTPRequestHead, remoteAddress: SocketAddress?, isFromProxy: Bool = false) {

@@ -14,7 +14,7 @@ package struct StreamedResponse: Sendable {
     package struct RemainingBody: Sendable {
         /// The number of bytes after the first piece.
         package let count: Int
-        /// Whether `read` may block on a disk.
+        /// Indicates whether `read` may block on a disk.
         package let blocks: Bool
         /// Returns at most `count` bytes at an offset behind the first piece. Nil or an empty result aborts the connection.
         package let read: @Sendable (_ offset: Int, _ count: Int) -> [UInt8]?

@@ -208,7 +208,7 @@ final class AlarmScheduler: Sendable {
                     return alarms.fail(due)
                 }
                 report(error, of: due, row.actor, consequence)
-                // One that takes too long must not use the place of this delivery for the others of its actor too.
+                // After a timeout, the other alarms of the actor wait for the next sweep, so that they do not extend this delivery.
                 if (error as? TrebuchetError)?.code == .timeout { break }
             }
         }
