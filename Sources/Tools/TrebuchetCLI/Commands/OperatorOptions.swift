@@ -26,7 +26,7 @@ struct OperatorOptions: Sendable {
             "file whose first line is the bearer token for '/metrics' of --admin; or TREBUCHET_ADMIN_TOKEN",
             default: "no token", requires: "--admin", secretVariable: "TREBUCHET_ADMIN_TOKEN"),
         OptionSpec(
-            "--admin-tls-cert", "FILE", "certificate chain of --admin", default: "that of --tls-cert",
+            "--admin-tls-cert", "FILE", "certificate chain of --admin", default: "the chain of --tls-cert",
             requires: "--admin"),
         OptionSpec("--admin-tls-key", "FILE", "private key of the chain (PEM)", requires: "--admin"),
         OptionSpec(

@@ -20,7 +20,7 @@ struct TOMLReader {
     private let bytes: [UInt8]
     private var offset = 0
     private var isInArray = false
-    /// Whether the next line begins at `offset`, after a problem.
+    /// Indicates whether the next line begins at `offset`, after a problem.
     private var isAtNextLine = false
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
