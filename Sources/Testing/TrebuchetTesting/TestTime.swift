@@ -42,6 +42,8 @@ public final class TestTime: Sendable {
     }
 
     package var serverReactors: ReactorGroup { servers }
+    /// The time of this clock in nanoseconds.
+    package var now: UInt64 { servers.reactors[0].now }
     package var clientReactor: Reactor { clients.reactors[0] }
 
     private var reactors: [Reactor] { servers.reactors + clients.reactors }

@@ -130,11 +130,14 @@ private distributed actor Guest {
     @Test("activate() takes at most 30 seconds")
     func endless() async throws {
         try await withClient { client, _ in
+            let start = clock.now
             let call = Task { try await client.resolve(Guest.self, id: "guests/endless").count() }
             await journal.wait(for: "guests/endless activates")
-            // The test clock waits for an activation in progress, for some seconds each time.
+            // The test clock waits for an activation in progress, for some seconds each time, and runs on: on a busy machine
+            // the limit may have passed already.
             await clock.advance(by: .seconds(10))
-            #expect(log.entries.isEmpty)
+            let early = log.entries
+            if clock.now - start < 30_000_000_000 { #expect(early.isEmpty) }
             await clock.advance(by: .seconds(21))
             let error = await #expect(throws: TrebuchetError.self) { try await call.value }
             #expect(error?.code == .timeout)

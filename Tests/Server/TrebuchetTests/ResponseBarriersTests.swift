@@ -62,12 +62,12 @@ import TrebuchetTesting
         let rig = await ServerConnectionTests.Rig()
         let barriers = await rig.on { connection in
             let barriers = ResponseBarriers(on: connection.shard.reactor)
-            barriers.append(ResponseBarrier(.none, 0) {}, of: connection.name, for: .seconds(10))
+            barriers.append(ResponseBarrier(.none, 0) {}, of: connection.name, for: .seconds(1_000))
             return LoopBound(barriers, on: connection.shard.reactor)
         }
-        await rig.clock.advance(by: .seconds(9))
+        await rig.clock.advance(by: .seconds(900))
         #expect(await rig.on { _ in barriers.value.count } == 1)
-        await rig.clock.advance(by: .seconds(1))
+        await rig.clock.advance(by: .seconds(100))
         #expect(await eventually { await rig.on { _ in barriers.value.isEmpty } })
     }
 }
