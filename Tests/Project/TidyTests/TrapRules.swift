@@ -42,9 +42,7 @@ enum TrapRules {
             files: [
                 "Base/Platform/DetachedThread.swift": 1, "State/Relays/EventQueue.swift": 1,
                 "Actors/TrebuchetActors/Calls/RateLimit.swift": 1,
-                "Server/Trebuchet/Server/TrebuchetServer+pages.swift": 1,
-                "Server/Trebuchet/Server/TrebuchetServer+rules.swift": 1,
-                "Server/Trebuchet/Server/TrebuchetServer.swift": 1,
+                "Server/Trebuchet/Server/TrebuchetServer.swift": 3,
                 "Actors/TrebuchetActors/Observability/Metric.swift": 1,
                 "Client/TrebuchetClient/ClientAddresses.swift": 1,
                 "Services/TrebuchetServices/Auth/Accounts/Accounts.swift": 1,

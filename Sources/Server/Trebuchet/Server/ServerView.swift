@@ -152,22 +152,4 @@ extension ServerView.Connection {
 extension TrebuchetServer {
     /// A read-only view of the server, for modules of this package that observe it.
     package var view: ServerView { ServerView(self) }
-
-    /// Closes a connection at an operator's request. Returns whether it existed.
-    ///
-    /// - Throws: `unavailable` if a reactor does not respond.
-    package func closeConnection(_ number: UInt64) async throws(TrebuchetError) -> Bool {
-        for shard in shards {
-            let isClosed = await ServerView.query(shard.reactor) { () -> Bool in
-                guard let connection = shard.connections[number] else { return false }
-                connection.close(.policyViolation, reason: "closed by an operator")
-                return true
-            }
-            guard let isClosed else {
-                throw TrebuchetError(.unavailable, "\(shard.reactor.name) does not respond; it may be blocked")
-            }
-            if isClosed { return true }
-        }
-        return false
-    }
 }

@@ -1,4 +1,5 @@
 internal import Bytes
+internal import Distributed
 package import Networking
 internal import Platform
 internal import Relays
@@ -422,4 +423,259 @@ public enum ActorPlacement: Sendable {
     case node
     /// One server of a cluster has the actor of a name; without a cluster, the same as `node`.
     case cluster
+}
+
+/// Loading of persisted states before the first call.
+extension TrebuchetServer {
+    /// Loads an exposed actor. Returns the error of its calls if that fails.
+    func load(_ name: ActorName) async -> TrebuchetError? {
+        do {
+            _ = try await directory.activate(name, for: nil)?.value
+            return nil
+        } catch {
+            let cause = CallerRefusal.cause(of: error)
+            return cause as? TrebuchetError ?? TrebuchetError(.internal, "\(cause)")
+        }
+    }
+
+    /// The delays between attempts to load an actor that is exposed by its name.
+    private static let loadBackoff = Backoff(first: .seconds(1), limit: .seconds(10))
+
+    /// Retries to load an actor until that succeeds, the name is exposed again, or the server ends.
+    func retryLoading(_ name: ActorName, _ registration: ActorDirectory.Registration) {
+        Task { [weak self] in
+            var failures = 1
+            while true {
+                try? await Task.sleep(for: Self.loadBackoff.delay(afterFailures: failures))
+                guard let self, !isStopping, directory.isUnloaded(name, registration), await load(name) != nil else {
+                    return
+                }
+                failures += 1
+            }
+        }
+    }
+
+    /// Logs that persistable states are only in memory, at a server of a cluster without its own store: the coordination store has
+    /// the states of cluster actors only. A server without any store does not log it.
+    func warnOfMemory<A: TrebuchetActor>(_ type: A.Type, as name: String) {
+        guard context.router != nil, locals.persists(type) else { return }
+        context.logAt(
+            .warning,
+            "actor '\(name)' has persisted states, but this server has no store for its own actors: the states are lost when the "
+                + "process ends; pass a store (trebuchet serve --data FILE), or expose the actor by a pattern with "
+                + "placement: .cluster")
+    }
+}
+
+extension TrebuchetServer {
+    /// Deactivates an activated actor that is unused, as soon as it has no in-flight call. Later calls and streams, including those
+    /// in transit from other reactors, reach the next actor of that name. Returns when this is decided.
+    ///
+    /// - Parameters:
+    ///   - isUnused: Evaluated on the actor until it is false or no call is in flight.
+    ///   - finish: Runs on the actor before the next one of its name may be activated; its argument is true if the actor is
+    ///     deactivated.
+    package func deactivateActor<A: DistributedActor>(
+        _ actor: A, named name: String, if isUnused: @escaping @Sendable (isolated A) -> Bool,
+        _ finish: @escaping @Sendable (isolated A, Bool) -> Void
+    ) async where A.ActorSystem == TrebuchetActorSystem {
+        let (instance, parts) = (actorSystem.instance(of: actor.id), context)
+        for attempt in 1...Self.deactivationAttempts {
+            let isDone = await actor.whenLocal { actor in
+                guard isUnused(actor), attempt < Self.deactivationAttempts else {
+                    finish(actor, false)
+                    return true
+                }
+                // From here on no call is admitted; an actor without a record gets none.
+                guard instance.close() else { return false }
+                finish(actor, true)
+                if let record = parts.directory.record(ActorName(name)), record.actor === actor {
+                    record.home?.serverShard?.didDeactivate(record)
+                }
+                return true
+            }
+            if isDone != false { return }
+            await pause(behind: attempt)
+        }
+    }
+
+    /// A call that runs longer checks at its end whether the actor is still needed.
+    private static var deactivationAttempts: Int { 1_000 }
+
+    /// The call that requested the deactivation may be about to end, but its thread may not be scheduled. A stream that does
+    /// not start has no such check at its end. Later attempts therefore wait, for more than a minute in total.
+    private func pause(behind attempt: Int) async {
+        guard attempt > 32 else { return await Task.yield() }
+        try? await Task.sleep(for: .milliseconds(min(attempt - 32, 100)))
+    }
+
+    /// Runs `deactivate()` of all activated actors concurrently, each with the time limit of an idle actor, and waits for
+    /// deactivations that have started. Runs once, however often the server is shut down.
+    func deactivateActors() async {
+        let deactivation = deactivation.withLock { deactivation in
+            let running = deactivation ?? Task { await self.deactivateNow() }
+            deactivation = running
+            return running
+        }
+        await deactivation.value
+    }
+
+    private func deactivateNow() async {
+        for shard in shards {
+            await shard.reactor.perform {
+                shard.isEnding = true
+                shard.idleWatch = IdleActorTracker()
+            }
+        }
+        let (records, deactivating) = context.directory.onDemand
+        await withTaskGroup(of: Void.self) { group in
+            for record in records where record.hasDeactivation && !record.actorInstance.isDeactivated {
+                let loop = record.home?.reactor ?? shards[0].reactor
+                group.addTask { [context] in
+                    do {
+                        try await TimeLimit.run(ServerShard.deactivation, on: loop) { try await record.deactivate() }
+                    } catch {
+                        context.log(
+                            "the server is shutting down, and the deactivate() of actor '\(record.name)' failed: \(error)"
+                        )
+                    }
+                }
+            }
+            for task in deactivating {
+                group.addTask { [reactor = shards[0].reactor] in
+                    try? await TimeLimit.run(ServerShard.deactivation, on: reactor) { await task.value }
+                }
+            }
+        }
+    }
+}
+
+/// Authorization that changes while the server runs.
+extension TrebuchetServer {
+    /// Replaces the closure that the server was created with (`AccessPolicy.authorize`), for existing connections too.
+    ///
+    /// When it returns, every reactor evaluates the new closure before each call and each new stream, and authorization caches
+    /// of the earlier one are invalid. Streams that the new closure rejects end with an error, in batches of connections right
+    /// after that. Calls that have started continue; calls that wait for the activation of their actor are decided again. The rules
+    /// file of collections and rooms is another thing: see
+    /// `replaceRules` of the services.
+    ///
+    /// In a cluster each server has a separate closure: replace it at each. The closure of the client's server decides when a shared
+    /// stream, sent once to that server for all its clients, ends.
+    ///
+    /// - Precondition: The server was created with `AccessPolicy.authorize`. Otherwise it would run without authorization until
+    ///   this call.
+    /// - Parameters:
+    ///   - cachesGrants: Whether decisions are cached; see `AccessPolicy.cachesGrants`. Default false.
+    ///   - authorize: The new closure; see `AccessPolicy.authorize`.
+    public func replaceAuthorization(cachesGrants: Bool = false, _ authorize: @escaping AccessPolicy.Authorize) async {
+        precondition(
+            access.authorize != nil,
+            "replaceAuthorization requires a server that was created with AccessPolicy.authorize")
+        let rules = AccessRules(mayCall: authorize, cachesGrants: cachesGrants)
+        for shard in shards { await shard.reactor.perform { shard.replaceRules(rules) } }
+    }
+
+    /// Invalidates earlier decisions of `AccessPolicy.authorize`. Call it when the closure's decisions change.
+    ///
+    /// Authorization caches (`AccessPolicy.cachesGrants`) are invalid at once. Streams that the closure now rejects end with an
+    /// error, in batches of connections right after that. Calls that have started continue; calls that wait for the activation of
+    /// their actor are decided again. Callable from any thread; in a cluster, at each server.
+    public func invalidateAuthorizationCache() {
+        context.rules.add(1, ordering: .releasing)
+        for shard in shards { shard.reactor.execute { shard.endRefusedStreams() } }
+    }
+}
+
+extension TrebuchetServer {
+    /// Returns a transport to this server for a client with the given principal. `AccessPolicy.authenticate` is skipped, and the
+    /// policy still authorizes the principal's calls.
+    package func localTransport(as principal: String?) -> TrebuchetTransport {
+        TrebuchetTransport(.local(ImpersonatingServer(self, principal)))
+    }
+}
+
+/// Connections of clients in this process.
+extension TrebuchetServer: LocalServer {
+    func connectLocally(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws {
+        guard !isStopping else { throw TransportError(.closed, "the server was shut down") }
+        var caller: Caller?
+        if !access.isOpen {
+            // Authenticate like a network client, without an origin and an address.
+            do {
+                caller = try await access.caller(HTTPRequestHead(target: "/", headers: request.headers), from: nil)
+            } catch {
+                // Throw the same error as for a client over a socket.
+                let (response, reason) = AccessPolicy.refusal(error, context.failedHooks)
+                throw TransportError(
+                    .handshake, "the server refuses the client (\(response.status)): \(reason)",
+                    cause: UnexpectedHTTPStatus(response.status))
+            }
+        }
+        try await connectLocally(request, receiver, as: caller)
+    }
+
+    /// Connects a client whose caller is already known.
+    func connectLocally(
+        _ request: ConnectionRequest, _ receiver: ConnectionReceiver, as caller: Caller?
+    ) async throws {
+        guard !isStopping else { throw TransportError(.closed, "the server was shut down") }
+        let index = nextLocal.wrappingAdd(1, ordering: .relaxed).oldValue
+        let shard = shards[index % shards.count]
+        let connection = LocalConnection(shard, receiver, largestMessage: request.messageSize)
+        await shard.reactor.perform { [caller] in connection.open(shard, caller: caller) }
+        await receiver.loop.perform { receiver.linkDidOpen(connection.clientEnd) }
+    }
+}
+
+extension TrebuchetServer {
+    /// Serves pages in addition to the actors, for GET and HEAD over HTTP/1.1 on the server's port:
+    ///
+    ///     try server.pages(.folder("public"), .clientLibrary)
+    ///
+    /// Earlier sources have precedence; if a folder does not have a page, later sources are tried. A page that no source has is
+    /// answered 404. A server without pages answers 426, like a pure WebSocket server.
+    ///
+    /// All clients that reach the port may read pages: `AccessPolicy.authenticate` applies only to connections to actors.
+    /// `AccessPolicy.origins` applies to pages too. `ServerLimits.pages` has the limits.
+    ///
+    /// Call it before the server starts.
+    public func servePages(_ sources: PageSource...) { servePages(sources) }
+
+    /// Serves pages from a list of sources.
+    public func servePages(_ sources: [PageSource]) {
+        precondition(status == .idle, "add pages before the server starts")
+        pageSources.withLock { $0 += sources }
+    }
+
+    /// The clients that may read `/schema.json`.
+    public enum SchemaReaders: Sendable {
+        /// Clients on this machine that use a loopback name (`localhost`, 127.0.0.1, `[::1]`) and no proxy. A proxy is
+        /// recognized if it is one of `AccessPolicy.trustedProxies`, or adds `X-Forwarded-For`, `Forwarded` or `Via`. Another
+        /// proxy on this machine cannot be recognized.
+        case localClients
+        /// All clients that reach the port.
+        case allClients
+    }
+
+    /// Serves `/schema.json`: the names of exposed actors, their types, and the methods, states and events of each type, as far
+    /// as dispatch tables list them. Other clients get 404. Without this call a server publishes no schema; call it before the
+    /// server starts.
+    public func serveSchema(to readers: SchemaReaders) {
+        let directory = context.directory
+        let page = MemoryPage(
+            type: "application/json; charset=utf-8",
+            isFor: { request in
+                switch readers {
+                case .localClients: ServerSchema.isOfLocalClient(request)
+                case .allClients: true
+                }
+            },
+            body: { ServerSchema(directory.exposedTypes).json })
+        guard let path = try? PageSource.parsePath("/schema.json") else { return }
+        servePages(PageSource(kind: .page(page, path: path)))
+    }
+
+    /// The number of files that are open because they are being sent.
+    package var openPageCount: Int { servedPages.withLock { $0?.open.count ?? 0 } }
 }

@@ -278,11 +278,3 @@ final class AlarmClock: Sendable {
         shift.wrappingAdd(Int64(time / .milliseconds(1)), ordering: .relaxed)
     }
 }
-
-extension TrebuchetServer {
-    /// Lets the time of day jump, for alarms only.
-    package func shiftAlarmClock(by time: Duration) async {
-        alarmClock.shift(by: time)
-        await alarms?.checkClock()
-    }
-}

@@ -573,3 +573,29 @@ extension ServerShard {
         }
     }
 }
+
+/// Authorization that changes while the server runs.
+extension ServerShard {
+    /// The number of connections whose streams are checked in one batch; other work runs between batches.
+    private static let examinedAtOnce = 64
+
+    func replaceRules(_ new: AccessRules) {
+        // After the server has ended, its remaining parts permit nothing.
+        guard !siblings.isEmpty else { return }
+        rules = new
+        // Increment it after setting the rules, so that no decision of the earlier rules is cached as one of the new rules.
+        context.rules.add(1, ordering: .releasing)
+        endRefusedStreams()
+    }
+
+    /// Ends the streams that the current rules reject.
+    func endRefusedStreams() {
+        if rules != nil { endRefusedStreams(of: Array(connections.keys)[...]) }
+    }
+
+    private func endRefusedStreams(of names: ArraySlice<UInt64>) {
+        for name in names.prefix(Self.examinedAtOnce) { connections[name]?.endRefusedStreams() }
+        let rest = names.dropFirst(Self.examinedAtOnce)
+        if !rest.isEmpty { reactor.execute { self.endRefusedStreams(of: rest) } }
+    }
+}

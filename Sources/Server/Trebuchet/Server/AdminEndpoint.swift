@@ -1,43 +1,7 @@
 internal import Networking
-public import Transports
+internal import Transports
 internal import TrebuchetActors
 internal import WebSockets
-
-/// The admin endpoint: metrics and health, separate from the client address.
-extension TrebuchetServer {
-    /// Opens the admin endpoint until the server ends, and returns its address. May be called once, before or after `start`.
-    ///
-    /// - `/metrics`: the text of `prometheusMetrics`, for Prometheus
-    /// - `/livez`: 200 while all reactors respond (`liveness`), else 503
-    /// - `/readyz`: 200 while the server is ready for clients (`readiness`), else 503; with `?verbose` one line per check
-    /// - `/healthz`: 200 while the server serves, else 503
-    ///
-    /// The endpoint rejects requests of web pages (with `Origin`). At a loopback address it also rejects host names that are not
-    /// loopback. It accepts 512 connections at a time, which do not count as client connections.
-    ///
-    /// - Parameters:
-    ///   - host: The address: loopback, unless `tls` and `token` are given.
-    ///   - port: The port; 0 selects a free one.
-    ///   - tls: The certificate for `https:`; nil for `http:`.
-    ///   - token: The token for `/metrics` and `?verbose`, sent as `Authorization: Bearer …`: 16 bytes or more. With nil, the
-    ///     default, all programs of this machine may read them.
-    /// - Throws: `TransportError`: `addressInvalid` for an address that is not loopback without `tls` and `token`, for a token that
-    ///   is too short, and for a second endpoint; else as `start`.
-    @discardableResult
-    public func openAdmin(
-        host: String = "127.0.0.1", port: Int, tls: TLSServerSettings? = nil, token: String? = nil
-    ) throws(TransportError) -> SocketAddress {
-        try AdminRequestGuard.check("the admin endpoint", at: host, tls, token)
-        let endpoint = AdminEndpoint(self, token: token)
-        // Separate reactors, so that the endpoint responds even while those of the server are blocked; a test's reactors use
-        // its clock.
-        let reactors = owner == nil ? try ReactorGroup.clients() : ReactorGroup(shards.map(\.reactor))
-        return try openEndpoint("admin endpoint", at: host, isProtected: tls != nil && token != nil) {
-            () throws(TransportError) in
-            try endpoint.listen(host: host, port: port, tls: tls, on: reactors)
-        }
-    }
-}
 
 /// The routes of the admin endpoint.
 struct AdminEndpoint: Sendable {
