@@ -26,6 +26,7 @@ struct DistributedMember {
     let returnsValue: Bool
     let isIdempotent: Bool
     let isRedacted: Bool
+    let isDeprecated: Bool
 
     init(_ function: FunctionDeclSyntax) throws(DiagnosticsError) {
         let clause = function.signature.parameterClause.parameters
@@ -45,6 +46,7 @@ struct DistributedMember {
         returnsValue = function.signature.returnClause.map { !$0.type.isVoid } ?? false
         isIdempotent = function.attributes.attribute(named: IdempotentMacro.attributeName) != nil
         isRedacted = function.attributes.attribute(named: RedactedMacro.attributeName) != nil
+        isDeprecated = function.attributes.deprecation != nil
     }
 
     /// Reads a computed property; nil without a getter, which the compiler reports.
@@ -66,6 +68,7 @@ struct DistributedMember {
         returnsValue = true
         isIdempotent = false
         isRedacted = false
+        isDeprecated = variable.attributes.deprecation != nil
     }
 
     /// Returns a label as written in a call. Only a few keywords need backticks there.

@@ -19,6 +19,8 @@ struct StreamedProperty {
     /// The level written in the declaration, or nil without one.
     let access: AccessLevel?
     let arguments: StreamedStateArguments
+    /// The `@available` attribute that deprecates the property; nil without one.
+    let deprecation: AttributeSyntax?
 
     /// The name without backticks.
     var plainName: String { name.plainText }
@@ -49,6 +51,7 @@ struct StreamedProperty {
         name = pattern.identifier
         type = try Self.type(of: binding, named: pattern, kind)
         access = AccessLevel(variable.modifiers)
+        deprecation = variable.attributes.deprecation
         arguments = try StreamedStateArguments(variable.attributes.attribute(named: kind.attributeName))
     }
 

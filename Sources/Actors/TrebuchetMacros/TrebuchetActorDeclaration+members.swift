@@ -70,8 +70,11 @@ extension TrebuchetActorDeclaration {
             \(conditional.joined(separator: "\n"))
             return .init(\(executorArgument)methods: methods, streams: streams\(lifecycleArguments))
             """
+        // Code that is deprecated itself may call deprecated members without a warning. The table is used through its protocol.
+        let isDeprecated =
+            servedMembers.contains { $0.value.isDeprecated } || servedStreams.contains { $0.value.deprecation != nil }
         return """
-            \(raw: access.memberPrefix)static var _dispatch: TrebuchetActors._DispatchTable<\(name)> {
+            \(raw: isDeprecated ? "@available(*, deprecated)\n" : "")\(raw: access.memberPrefix)static var _dispatch: TrebuchetActors._DispatchTable<\(name)> {
             \(raw: body.indented(by: 4))
             }
             """
@@ -117,8 +120,9 @@ extension TrebuchetActorDeclaration {
     private func observation(of stream: ConditionallyCompiled<StreamedProperty>) -> DeclSyntax {
         let property = stream.value
         let arguments = property.initializerArguments
+        let deprecation = property.deprecation.map { "\($0.trimmed)\n" } ?? ""
         let source = """
-            \(access.prefix(forMember: property.access))nonisolated var \(property.observationName): \
+            \(deprecation)\(access.prefix(forMember: property.access))nonisolated var \(property.observationName): \
             TrebuchetActors.\(property.kind == .state ? "State" : "Event")Observation<\(name), \(property.type)> {
                 .init(self, "\(property.observationName)"\(arguments.isEmpty ? "" : ", " + arguments))
             }

@@ -9,6 +9,7 @@ struct WireProperty {
     let type: String
     /// True for a constant with an initial value, which is not read.
     let isFixed: Bool
+    let isDeprecated: Bool
 
     /// The string literal of the name in JSON, with the colon after it.
     var literal: String { "\"\\\"\(plainName)\\\":\"" }
@@ -39,7 +40,9 @@ struct WireProperty {
             throw UnsupportedWireType("pattern", binding.pattern, "'@Wire' requires properties with one name each")
         }
         name = pattern.identifier.text
-        if let attribute = variable.attributes.first {
+        let deprecation = variable.attributes.deprecation
+        isDeprecated = deprecation != nil
+        if let attribute = variable.attributes.first(where: { $0.id != deprecation?.id }) {
             throw UnsupportedWireType(
                 "attribute", attribute,
                 "'@Wire' cannot determine the effect of the attribute on '\(pattern.identifier.plainText)'")
@@ -70,11 +73,13 @@ struct WireProperty {
 /// The generated code for a struct.
 struct WireStruct {
     private let properties: [WireProperty]
-    private let access: String
+    /// The beginning of each member: its access level. Code that is deprecated itself may use deprecated properties without a
+    /// warning.
+    private let prefix: String
 
     init(_ properties: [WireProperty], _ access: String) {
         self.properties = properties
-        self.access = access
+        prefix = (properties.contains(where: \.isDeprecated) ? "@available(*, deprecated)\n" : "") + access
     }
 
     /// Includes the complete `Codable` that the compiler would synthesize, so that a second, custom implementation
@@ -85,22 +90,22 @@ struct WireStruct {
             private enum CodingKeys: \(properties.isEmpty ? "" : "Swift.String, ")Swift.CodingKey {
             \(lines(properties) { "case \($0.name)" })
             }
-            \(access)init(from decoder: any Swift.Decoder) throws {
+            \(prefix)init(from decoder: any Swift.Decoder) throws {
             \(direct(read))
                 \(read.isEmpty ? "_" : "let container") = try decoder.container(keyedBy: CodingKeys.self)
             \(lines(read) { "self.\($0.name) = try container._wireMember((\($0.type)).self, .\($0.name))" })
             }
-            \(access)func encode(to encoder: any Swift.Encoder) throws {
+            \(prefix)func encode(to encoder: any Swift.Encoder) throws {
                 if try self._writeDirectly(to: encoder) { return }
                 \(properties.isEmpty ? "_" : "var container") = encoder.container(keyedBy: CodingKeys.self)
             \(lines(properties) { "try container._wireMember(self.\($0.name), .\($0.name))" })
             }
-            \(access)init(_wire reader: inout TrebuchetActors._WireReader) throws {
+            \(prefix)init(_wire reader: inout TrebuchetActors._WireReader) throws {
                 try reader.begin()
             \(lines(properties, reading))
                 try reader.end()
             }
-            \(access)func _write(wire writer: inout TrebuchetActors._WireWriter) throws {
+            \(prefix)func _write(wire writer: inout TrebuchetActors._WireWriter) throws {
                 try writer.begin()
             \(lines(properties) { "try writer.member(\($0.literal), self.\($0.name))" })
                 writer.end()

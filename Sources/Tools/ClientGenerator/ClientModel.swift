@@ -1,5 +1,15 @@
 /// The content of a client: actors, and the types that they use.
 package struct ClientModel: Sendable {
+    /// The comment above a declaration, and its deprecation.
+    package struct Documentation: Sendable {
+        /// The text of the comment, one element per line.
+        package var lines: [String] = []
+        /// The message of `@available(*, deprecated, message: "…")`, or empty; nil if the declaration is not deprecated.
+        package var deprecation: String?
+
+        var isEmpty: Bool { lines.isEmpty && deprecation == nil }
+    }
+
     /// A member of an object.
     package struct Member: Sendable {
         /// The name in JSON.
@@ -7,14 +17,14 @@ package struct ClientModel: Sendable {
         package var type: WireType
         /// True if the member is omitted when it is nil.
         package var isOptional = false
-        package var documentation: [String] = []
+        package var documentation = Documentation()
     }
 
     /// A case of an enum with payloads.
     package struct Case: Sendable {
         package let name: String
         package var members: [Member] = []
-        package var documentation: [String] = []
+        package var documentation = Documentation()
     }
 
     /// A raw value in JSON.
@@ -45,7 +55,7 @@ package struct ClientModel: Sendable {
         /// The name in Swift, such as `TodoList.State`.
         package let swiftName: String
         package let parameters: [String]
-        package let documentation: [String]
+        package let documentation: Documentation
         package var form: Form
     }
 
@@ -69,7 +79,7 @@ package struct ClientModel: Sendable {
         /// The typed error, if any, with the name of its type.
         package let error: (swiftName: String, type: WireType)?
         package let isIdempotent: Bool
-        package let documentation: [String]
+        package let documentation: Documentation
         let location: SourcePosition
     }
 
@@ -78,7 +88,9 @@ package struct ClientModel: Sendable {
         package let name: String
         package let target: String
         package let type: WireType
-        package let documentation: [String]
+        /// The version of the stored form, from 1; nil for a stream that is not persisted.
+        package var storedVersion: Int?
+        package let documentation: Documentation
         let location: SourcePosition
     }
 
@@ -88,10 +100,13 @@ package struct ClientModel: Sendable {
         package let swiftName: String
         /// True for a `@Resolvable` protocol.
         package let isProtocol: Bool
-        package let documentation: [String]
+        package let documentation: Documentation
         package var methods: [Method] = []
         package var states: [Stream] = []
         package var events: [Stream] = []
+        /// The persisted states and events that clients cannot observe, if the model includes them.
+        package var privateStates: [Stream] = []
+        package var privateEvents: [Stream] = []
         let location: SourcePosition
     }
 

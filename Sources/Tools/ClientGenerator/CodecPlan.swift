@@ -41,7 +41,7 @@ struct CodecPlan {
         switch type {
         case .date, .data, .decimal, .bigint, .map: return true
         case .array(let element), .set(let element), .range(let element), .optional(let element),
-            .record(_, let element):
+            .tolerant(let element), .record(_, let element):
             return needsCodec(element, &seen)
         case .named(let id, let arguments):
             let use = Use(id: id, arguments: arguments)
@@ -84,6 +84,7 @@ struct CodecPlan {
         case .optional(let wrapped):
             // Nested optionals have a single null.
             return wrapped.isOptional ? codec(wrapped) : call("nullable", [codec(wrapped)])
+        case .tolerant(let wrapped): return codec(wrapped)
         case .map(let key, let value):
             let codecs = [codec(key), codec(value)]
             let arguments =
@@ -168,6 +169,7 @@ struct CodecPlan {
         case .record(_, let value): "RecordOf" + describe(value)
         case .map(let key, let value): "MapOf\(describe(key))And\(describe(value))"
         case .optional(let wrapped): "Optional" + describe(wrapped)
+        case .tolerant(let wrapped): describe(wrapped)
         case .number(let name), .bigint(let name): name
         case .string: "String"
         case .boolean: "Bool"

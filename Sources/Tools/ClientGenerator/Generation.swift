@@ -6,6 +6,8 @@ package struct Generation: Sendable {
         package var usesBigint = false
         /// The flags that are true in `#if`.
         package var defines: Set<String> = []
+        /// True to include private states and events that are persisted: for the schema, not for a client.
+        package var includesPrivateStreams = false
         /// The path from which the generated file imports the client library.
         package var runtime = "./trebuchet.js"
         /// The command in the first line of the file.
@@ -31,7 +33,9 @@ package struct Generation: Sendable {
             problems.warn(location, "syntax error; declarations here may be missing: \(message)")
         }
         let index = DeclarationIndex(files, conditions: BuildConditions(defines: options.defines))
-        let builder = ModelBuilder(index, problems: problems, usesBigint: options.usesBigint)
+        let builder = ModelBuilder(
+            index, problems: problems, usesBigint: options.usesBigint,
+            includesPrivateStreams: options.includesPrivateStreams)
         model = builder.build()
         if model.actors.isEmpty, !problems.hasErrors {
             problems.error(nil, "the sources have no actor with '@Trebuchet' and no '@Resolvable' protocol")

@@ -19,7 +19,7 @@ extension ModelBuilder {
         }
         var actor = ClientModel.Actor(
             name: typeScriptName(of: type), swiftName: type.qualifiedName, isProtocol: isProtocol,
-            documentation: type.comments.documentation, location: type.location)
+            documentation: documentation(type), location: type.location)
         let outer = integers(directives, else: integers)
         for member in type.members { read(member, of: type, outer, into: &actor) }
         for part in type.extensions {
@@ -40,7 +40,7 @@ extension ModelBuilder {
             let directives = directives(comments, at: location)
             guard !directives.contains(.skip) else { return }
             if let method = method(function, comments, directives, of: type, outer) { actor.methods.append(method) }
-        } else if let variable = member.as(VariableDeclSyntax.self), !variable.modifiers.isFilePrivate {
+        } else if let variable = member.as(VariableDeclSyntax.self) {
             read(variable, comments, of: type, outer, into: &actor)
         }
     }
@@ -76,7 +76,7 @@ extension ModelBuilder {
             labels: clause.map(\.firstName.plainText), parameters: parameters, result: result,
             error: error(function.signature.effectSpecifiers?.throwsClause, scope),
             isIdempotent: index.conditions.attributes(function.attributes).contains { $0.plainName == "Idempotent" },
-            documentation: comments.documentation, location: location)
+            documentation: documentation(comments, function.attributes), location: location)
     }
 
     private func parameter(_ parameter: FunctionParameterSyntax, _ scope: Scope) -> WireType {
@@ -113,9 +113,14 @@ extension ModelBuilder {
         _ variable: VariableDeclSyntax, _ comments: Comments, of type: DeclaredType, _ outer: Integers,
         into actor: inout ClientModel.Actor
     ) {
-        let attributes = Set(index.conditions.attributes(variable.attributes).map(\.plainName))
-        let isState = attributes.contains("StreamedState")
-        let isEvents = attributes.contains("StreamedEvents")
+        let attributes = index.conditions.attributes(variable.attributes)
+        let mark = attributes.first { ["StreamedState", "StreamedEvents"].contains($0.plainName) }
+        let isState = mark?.plainName == "StreamedState"
+        let isEvents = mark?.plainName == "StreamedEvents"
+        let storedVersion = mark.flatMap(readStoredVersion)
+        // Clients cannot observe a private stream, but its stored values must stay readable.
+        let isPrivate = variable.modifiers.isFilePrivate
+        if isPrivate, storedVersion == nil || !includesPrivateStreams { return }
         guard isState || isEvents || variable.modifiers.isDistributed, let binding = variable.bindings.first,
             let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier
         else { return }
@@ -140,16 +145,31 @@ extension ModelBuilder {
         if isState || isEvents {
             let stream = ClientModel.Stream(
                 name: name.plainText, target: WireName.observation(of: name.plainText), type: read,
-                documentation: comments.documentation, location: location)
-            if isState { actor.states.append(stream) } else { actor.events.append(stream) }
+                storedVersion: storedVersion, documentation: documentation(comments, variable.attributes),
+                location: location)
+            switch (isState, isPrivate) {
+            case (true, false): actor.states.append(stream)
+            case (true, true): actor.privateStates.append(stream)
+            case (false, false): actor.events.append(stream)
+            case (false, true): actor.privateEvents.append(stream)
+            }
         } else {
             actor.methods.append(
                 ClientModel.Method(
                     name: name.plainText, target: WireName.property(name), baseName: name.plainText, labels: [],
                     parameters: [], result: read, error: nil, isIdempotent: false,
-                    documentation: comments.documentation,
-                    location: location))
+                    documentation: documentation(comments, variable.attributes), location: location))
         }
+    }
+
+    /// Returns the version of the stored form of a stream; nil if it is not persisted.
+    private func readStoredVersion(_ mark: AttributeSyntax) -> Int? {
+        guard case .argumentList(let arguments) = mark.arguments else { return nil }
+        func value(_ label: String) -> ExprSyntax? { arguments.first { $0.label?.text == label }?.expression }
+        guard value("persisted")?.as(BooleanLiteralExprSyntax.self)?.literal.tokenKind == .keyword(.true) else {
+            return nil
+        }
+        return value("version")?.as(IntegerLiteralExprSyntax.self)?.representedLiteralValue ?? 1
     }
 
     /// Reads an extension. An extension of a protocol may contain its streams; distributed methods of extensions have
@@ -183,8 +203,7 @@ extension ModelBuilder {
         let stream = ClientModel.Stream(
             name: plain.prefix(1).lowercased() + plain.dropFirst(), target: target,
             type: customTypeName(directives).map { .custom($0) } ?? read(value, scope),
-            documentation: comments.documentation,
-            location: location)
+            documentation: documentation(comments, variable.attributes), location: location)
         if observation.name.text == "StateObservation" {
             actor.states.append(stream)
         } else {

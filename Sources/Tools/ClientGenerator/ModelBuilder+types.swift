@@ -288,6 +288,7 @@ extension ModelBuilder {
         case "Set": return .set(argument(0))
         case "Range", "ClosedRange": return .range(argument(0))
         case "Optional": return .optional(argument(0))
+        case "Tolerant": return .tolerant(argument(0))
         case "Dictionary": return dictionary(argument(0), argument(1), at: location)
         // It writes only its value. As a property wrapper it is handled with the property.
         case "DeltaValue": return argument(0)
@@ -376,7 +377,7 @@ extension ModelBuilder {
         // Registered before its form is read, because types may contain each other.
         model.definitions[type.id] = ClientModel.Definition(
             name: typeScriptName(of: type), swiftName: type.qualifiedName, parameters: type.genericParameters,
-            documentation: type.comments.documentation, form: .structure([]))
+            documentation: documentation(type), form: .structure([]))
         let form = form(of: type, directives)
         model.definitions[type.id]?.form = form
     }
@@ -586,10 +587,12 @@ extension ModelBuilder {
             }
             // A wrapper is written even if its value is nil.
             return ClientModel.Member(
-                name: key, type: isOptional ? .optional(read) : read, documentation: comments.documentation)
+                name: key, type: isOptional ? .optional(read) : read,
+                documentation: documentation(comments, property.node.attributes))
         }
         return ClientModel.Member(
-            name: key, type: read, isOptional: isOptional, documentation: comments.documentation)
+            name: key, type: read, isOptional: isOptional,
+            documentation: documentation(comments, property.node.attributes))
     }
 
     private static func isWrittenOptional(_ type: TypeSyntax) -> Bool {
@@ -660,7 +663,8 @@ extension ModelBuilder {
                 let name = element.name.plainText
                 guard let key = keys?[name] ?? (keys == nil ? name : nil) else { return nil }
                 let members = values(of: element, named: name, of: type, directives, outer)
-                return ClientModel.Case(name: key, members: members, documentation: comments.documentation)
+                return ClientModel.Case(
+                    name: key, members: members, documentation: documentation(comments, declaration.attributes))
             }
         }
     }

@@ -39,14 +39,17 @@ final class ModelBuilder {
     let index: DeclarationIndex
     let problems: DiagnosticList
     let integers: Integers
+    /// True if the model includes private streams that are persisted.
+    let includesPrivateStreams: Bool
     var model = ClientModel()
     /// The aliases being read, to detect cycles.
     var openAliases: Set<Int> = []
 
-    init(_ index: DeclarationIndex, problems: DiagnosticList, usesBigint: Bool) {
+    init(_ index: DeclarationIndex, problems: DiagnosticList, usesBigint: Bool, includesPrivateStreams: Bool) {
         self.index = index
         self.problems = problems
         integers = usesBigint ? .bigint : .unspecified
+        self.includesPrivateStreams = includesPrivateStreams
     }
 
     func build() -> ClientModel {
@@ -57,6 +60,19 @@ final class ModelBuilder {
     }
 
     // MARK: Comments
+
+    func documentation(_ type: DeclaredType) -> ClientModel.Documentation {
+        documentation(type.comments, type.attributes)
+    }
+
+    func documentation(_ comments: Comments, _ attributes: AttributeListSyntax) -> ClientModel.Documentation {
+        documentation(comments, index.conditions.attributes(attributes))
+    }
+
+    private func documentation(_ comments: Comments, _ attributes: [AttributeSyntax]) -> ClientModel.Documentation {
+        ClientModel.Documentation(
+            lines: comments.documentation, deprecation: attributes.lazy.compactMap(\.deprecation).first)
+    }
 
     func directives(_ comments: Comments, at location: SourcePosition) -> [Directive] {
         comments.directives.compactMap { text in

@@ -12,14 +12,20 @@ struct SchemaWriter {
     }
 
     private func actor(_ actor: ClientModel.Actor) -> OrderedJSON {
-        .object(
-            [
-                ("name", .string(actor.name)), ("swiftName", .string(actor.swiftName)),
-                ("kind", .string(actor.isProtocol ? "protocol" : "actor")),
-            ] + documentation(actor.documentation) + [
-                ("methods", .array(actor.methods.map(method))), ("states", .array(actor.states.map(stream))),
-                ("events", .array(actor.events.map(stream))),
-            ])
+        var members: [(String, OrderedJSON)] = [
+            ("name", .string(actor.name)), ("swiftName", .string(actor.swiftName)),
+            ("kind", .string(actor.isProtocol ? "protocol" : "actor")),
+        ]
+        members += documentation(actor.documentation)
+        members += [
+            ("methods", .array(actor.methods.map(method))), ("states", .array(actor.states.map(stream))),
+            ("events", .array(actor.events.map(stream))),
+        ]
+        for (name, streams) in [("privateStates", actor.privateStates), ("privateEvents", actor.privateEvents)]
+        where !streams.isEmpty {
+            members.append((name, .array(streams.map(stream))))
+        }
+        return .object(members)
     }
 
     private func method(_ method: ClientModel.Method) -> OrderedJSON {
@@ -39,9 +45,11 @@ struct SchemaWriter {
     }
 
     private func stream(_ stream: ClientModel.Stream) -> OrderedJSON {
-        .object(
-            [("name", .string(stream.name)), ("target", .string(stream.target))] + documentation(stream.documentation)
-                + [("type", type(stream.type))])
+        var members: [(String, OrderedJSON)] = [("name", .string(stream.name)), ("target", .string(stream.target))]
+        members += documentation(stream.documentation)
+        members.append(("type", type(stream.type)))
+        if let version = stream.storedVersion { members.append(("storedVersion", .number("\(version)"))) }
+        return .object(members)
     }
 
     private func definition(_ definition: ClientModel.Definition) -> OrderedJSON {
@@ -87,8 +95,13 @@ struct SchemaWriter {
         }
     }
 
-    private func documentation(_ lines: [String]) -> [(String, OrderedJSON)] {
-        lines.isEmpty ? [] : [("documentation", .string(lines.joined(separator: "\n")))]
+    private func documentation(_ documentation: ClientModel.Documentation) -> [(String, OrderedJSON)] {
+        var members: [(String, OrderedJSON)] = []
+        if !documentation.lines.isEmpty {
+            members.append(("documentation", .string(documentation.lines.joined(separator: "\n"))))
+        }
+        if let message = documentation.deprecation { members.append(("deprecated", .string(message))) }
+        return members
     }
 
     private func type(_ type: WireType) -> OrderedJSON {
@@ -108,6 +121,7 @@ struct SchemaWriter {
         case .record(let key, let value): .object([("record", self.type(value)), ("key", self.type(key))])
         case .map(let key, let value): .object([("map", self.type(value)), ("key", self.type(key))])
         case .optional(let wrapped): .object([("optional", self.type(wrapped))])
+        case .tolerant(let wrapped): .object([("tolerant", self.type(wrapped))])
         case .named(let id, let arguments):
             .object(
                 [("named", .string(model.definitions[id]?.name ?? ""))]

@@ -105,6 +105,12 @@ enum TypeScriptText {
             + lines.map { $0.isEmpty ? "\(indent) *\n" : "\(indent) * \($0)\n" }.joined() + "\(indent) */\n"
     }
 
+    /// Returns a documentation comment with a line for the deprecation, which editors show at each use.
+    static func comment(_ documentation: ClientModel.Documentation, indent: String = "") -> String {
+        let deprecation = documentation.deprecation.map { $0.isEmpty ? ["@deprecated"] : ["@deprecated \($0)"] } ?? []
+        return comment(documentation.lines + deprecation, indent: indent)
+    }
+
     /// Returns the line without character sequences that end a comment or a line, or change the direction of a text.
     private static func escapedComment(_ line: String) -> String {
         var scalars = String.UnicodeScalarView()

@@ -158,6 +158,7 @@ struct TypeScriptWriter {
         case .record(let key, let value): "Record<\(text(key)), \(text(value))>"
         case .map(let key, let value): "Map<\(text(key)), \(text(value))>"
         case .optional(let wrapped): wrapped.isOptional ? text(wrapped) : "\(operand(wrapped)) | null"
+        case .tolerant(let wrapped): text(wrapped)
         case .named(let id, let arguments):
             (model.definitions[id]?.name ?? "never")
                 + (arguments.isEmpty ? "" : "<\(arguments.map { text($0) }.joined(separator: ", "))>")
@@ -172,6 +173,7 @@ struct TypeScriptWriter {
     private func operand(_ type: WireType) -> String {
         switch type {
         case .optional, .custom: "(\(text(type)))"
+        case .tolerant(let wrapped): operand(wrapped)
         default: text(type)
         }
     }
@@ -262,7 +264,9 @@ struct UsedTypes {
         case .uuid: hasUUID = true
         case .decimal: hasDecimal = true
         case .reference(let name): references.insert(name)
-        case .array(let element), .set(let element), .range(let element), .optional(let element): record(element)
+        case .array(let element), .set(let element), .range(let element), .optional(let element),
+            .tolerant(let element):
+            record(element)
         case .record(let key, let value), .map(let key, let value):
             record(key)
             record(value)

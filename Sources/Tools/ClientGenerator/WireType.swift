@@ -15,6 +15,8 @@ package indirect enum WireType: Hashable, Sendable {
     /// A dictionary that is an array of keys and values.
     case map(WireType, WireType)
     case optional(WireType)
+    /// A value that is kept as JSON where it does not decode.
+    case tolerant(WireType)
     /// A type of ``ClientModel/definitions``, with its generic arguments.
     case named(Int, [WireType])
     /// A generic parameter of the enclosing type.
@@ -36,6 +38,7 @@ package indirect enum WireType: Hashable, Sendable {
         case .record(let key, let value): .record(key: key.replacing(parameters), value.replacing(parameters))
         case .map(let key, let value): .map(key.replacing(parameters), value.replacing(parameters))
         case .optional(let wrapped): .optional(wrapped.replacing(parameters))
+        case .tolerant(let wrapped): .tolerant(wrapped.replacing(parameters))
         case .named(let id, let arguments): .named(id, arguments.map { $0.replacing(parameters) })
         default: self
         }

@@ -7,13 +7,20 @@ struct GenerateOptions {
     static let usage = """
         usage: trebuchet-generate typescript|schema [options] [PATH …]
 
-        Reads Swift files and folders (default: Sources) and writes a client for their actors.
+        Reads Swift files and folders (default: Sources) and writes a client for their actors, or compares them with
+        an older schema.
 
           --output FILE         output file (standard output)
           --check               write nothing; exit with 1 if FILE differs from the output
           --runtime SPECIFIER   import specifier of the client library (./trebuchet.js)
           --bigint              map Int64 and UInt64 to bigint unless a comment overrides it
           --define NAME         treat #if NAME as true; repeatable
+          --compare OLD.json    with schema: print the changes since OLD.json that break old apps, new apps or stored
+                                data; exit with 1 if there are any, and with 2 if the schemas cannot be compared
+          --fail-on LIST        changes that exit with 1: old-clients, new-clients, stored-data or none, separated by
+                                commas (old-clients,stored-data)
+          --accept NAME         a changed declaration that does not exit with 1, as printed; repeatable
+          --json                print the changes as JSON
           --help                print this help and exit
         """
 
@@ -22,6 +29,10 @@ struct GenerateOptions {
     var output: String?
     var isCheck = false
     var wantsHelp = false
+    /// The path of the older schema to compare with.
+    var compared: String?
+    var selection = SchemaComparison.Selection()
+    var wantsJSON = false
     var generation = Generation.Options()
 
     init(_ arguments: [String]) throws(GenerateFailure) {
@@ -40,6 +51,10 @@ struct GenerateOptions {
             case "--output": output = try value(of: argument)
             case "--runtime": generation.runtime = try value(of: argument)
             case "--define": generation.defines.insert(try value(of: argument))
+            case "--compare": compared = try value(of: argument)
+            case "--fail-on": selection.audiences = try Self.audiences(try value(of: argument))
+            case "--accept": selection.accepted.insert(try value(of: argument))
+            case "--json": wantsJSON = true
             // From a program that runs this one for the user: the command in the first line of the file.
             case "--command": command = try value(of: argument)
             case "--":
@@ -56,9 +71,33 @@ struct GenerateOptions {
         }
         guard !wantsHelp else { return }
         guard hasForm else { throw .usage("no command given; pass 'typescript' or 'schema'") }
+        try checkComparison(arguments)
+        generation.includesPrivateStreams = form == .schema
         if isCheck, output == nil { throw .usage("--check requires --output FILE, the file to compare") }
         if paths.isEmpty { paths = ["Sources"] }
         generation.command = command ?? self.command
+    }
+
+    private func checkComparison(_ arguments: [String]) throws(GenerateFailure) {
+        guard compared != nil else {
+            let option = arguments.first { ["--fail-on", "--accept", "--json"].contains($0) }
+            if let option { throw .usage("\(option) requires --compare") }
+            return
+        }
+        if form != .schema { throw .usage("--compare requires the command 'schema'") }
+        if isCheck || output != nil { throw .usage("--compare writes no file; omit --check and --output") }
+    }
+
+    private static func audiences(_ list: String) throws(GenerateFailure) -> Set<SchemaComparison.Audience> {
+        if list == "none" { return [] }
+        var audiences: Set<SchemaComparison.Audience> = []
+        for name in list.split(separator: ",") {
+            guard let audience = SchemaComparison.Audience(rawValue: String(name)) else {
+                throw .usage("unknown value '\(name)' of --fail-on; pass old-clients, new-clients, stored-data or none")
+            }
+            audiences.insert(audience)
+        }
+        return audiences
     }
 
     /// The command without the parts that are specific to this machine.

@@ -4,12 +4,19 @@ internal import Foundation
 /// `trebuchet-generate`: writes clients for other languages.
 @main
 enum GenerateTool {
-    /// Exits with 1 after an error, or if a file is outdated, and with 2 after invalid arguments.
+    /// Exits with 1 after an error, or if a file is outdated, and with 2 after invalid arguments. A comparison exits with 1 after
+    /// breaking changes, and with 2 after any error.
     static func main() {
+        var errorStatus: Int32 = 1
         do throws(GenerateFailure) {
             let options = try GenerateOptions(Array(CommandLine.arguments.dropFirst()))
             if options.wantsHelp { return print(GenerateOptions.usage) }
-            try run(options)
+            if let path = options.compared {
+                errorStatus = 2
+                if try compare(options, with: path) > 0 { exit(1) }
+            } else {
+                try run(options)
+            }
         } catch {
             switch error {
             case .usage(let message):
@@ -17,19 +24,39 @@ enum GenerateTool {
                 exit(2)
             case .failed(let message):
                 printMessage("trebuchet-generate: \(message)")
-                exit(1)
+                exit(errorStatus)
             }
         }
     }
 
-    private static func run(_ options: GenerateOptions) throws(GenerateFailure) {
+    private static func generation(_ options: GenerateOptions) throws(GenerateFailure) -> Generation {
         let generation = Generation(try SwiftSources.read(options.paths), options: options.generation)
         for problem in generation.problems { printMessage("\(problem)") }
         if generation.hasErrors { throw .failed("no output because of the errors above") }
+        return generation
+    }
+
+    private static func run(_ options: GenerateOptions) throws(GenerateFailure) {
+        let generation = try generation(options)
         let text = options.form == .typescript ? generation.typeScript : generation.schema
         guard let output = options.output else { return print(text, terminator: "") }
         if options.isCheck { return try check(output, text) }
         try write(text, to: output)
+    }
+
+    /// Prints the changes since an older schema. Returns the number of breaking changes.
+    private static func compare(_ options: GenerateOptions, with path: String) throws(GenerateFailure) -> Int {
+        guard let bytes = FileManager.default.contents(atPath: path) else { throw .failed("'\(path)' cannot be read") }
+        let generation = try generation(options)
+        do throws(SchemaError) {
+            let comparison = try SchemaComparison(
+                old: String(decoding: bytes, as: UTF8.self), new: generation.schema)
+            let selection = options.selection
+            print(options.wantsJSON ? comparison.json(selection) : comparison.text(selection), terminator: "")
+            return comparison.failures(selection)
+        } catch {
+            throw .failed("'\(path)' cannot be compared: \(error)")
+        }
     }
 
     private static func check(_ path: String, _ text: String) throws(GenerateFailure) {

@@ -64,6 +64,35 @@ struct ActorExpansionTests {
         #expect(expansion.findings.isEmpty)
     }
 
+    @Test(
+        "generated code that uses a deprecated member is deprecated, and so is the observation of a deprecated stream")
+    func deprecated() {
+        let expansion = Expansion(
+            """
+            @Trebuchet distributed actor List {
+                @available(*, deprecated, message: "use 'items'") @StreamedState var state = 1
+                @StreamedEvents var changes: Int
+                distributed func add() {}
+            }
+            """)
+        #expect(expansion.findings.isEmpty)
+        #expect(
+            expansion.contains(
+                "@available(*, deprecated)\nstatic var _dispatch: TrebuchetActors._DispatchTable<List> {"))
+        #expect(
+            expansion.contains(
+                """
+                @available(*, deprecated, message: "use 'items'")
+                nonisolated var observeState: TrebuchetActors.StateObservation<List, Int> {
+                """))
+        #expect(!expansion.contains("@available(*, deprecated)\nnonisolated var observeChanges"))
+        for member in ["@available(*, deprecated) distributed func a() {}", "distributed func a() {}"] {
+            let expansion = Expansion("@Trebuchet distributed actor A { \(member) }")
+            let start = "@available(*, deprecated)\nstatic var _dispatch: TrebuchetActors._DispatchTable<A> {"
+            #expect(expansion.contains(start) == member.hasPrefix("@"), "\(expansion.text)")
+        }
+    }
+
     @Test("an empty actor gets an empty table and no streams")
     func emptyActor() {
         let expansion = Expansion("@Trebuchet distributed actor Empty {}")

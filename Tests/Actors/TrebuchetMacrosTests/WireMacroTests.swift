@@ -62,6 +62,21 @@ struct WireMacroTests {
                 """))
     }
 
+    @Test("the generated code of a struct with a deprecated property is deprecated")
+    func deprecated() {
+        let expansion = Expansion(
+            "@Wire struct Item {\n@available(*, deprecated, message: \"use 'title'\") var name: String?\nvar title: String\n}"
+        )
+        #expect(expansion.findings.isEmpty)
+        for member in [
+            "init(from decoder: any Swift.Decoder) throws {", "func encode(to encoder: any Swift.Encoder) throws {",
+            "init(_wire reader: inout TrebuchetActors._WireReader) throws {",
+            "func _write(wire writer: inout TrebuchetActors._WireWriter) throws {",
+        ] {
+            #expect(expansion.contains("@available(*, deprecated)\n\(member)"), "\(expansion.text)")
+        }
+    }
+
     @Test("an enum is coded by its raw value")
     func rawValues() {
         for type in ["String", "Int", "Swift.UInt8"] {

@@ -60,6 +60,41 @@ import Testing
         }
     }
 
+    @Test("schemas are compared with --compare", arguments: ["trebuchet-generate", "trebuchet"])
+    func compare(program: String) throws {
+        let tool = ServeProcess.built(program)
+        let words = program == "trebuchet" ? ["generate", "schema"] : ["schema"]
+        try withSources { folder in
+            #expect(try Run(tool, words + ["--output", "old.json"], in: folder).status == 0)
+            let compare = words + ["--compare", "old.json"]
+            let same = try Run(tool, compare, in: folder)
+            #expect(same.status == 0 && same.output == "no breaking changes\n", "\(same.output)")
+
+            let file = folder.appending(path: "Sources/App/App.swift")
+            try Data(Self.source.replacing("at: Date", with: "at: Date; var by: String").utf8).write(to: file)
+            let changed = try Run(tool, compare, in: folder)
+            #expect(changed.status == 1)
+            #expect(changed.output.hasPrefix("breaking for old-clients: Item.by: absent in values of old clients"))
+            #expect(changed.output.hasSuffix("1 breaking change\n"), "\(changed.output)")
+            for options in [["--fail-on", "stored-data"], ["--fail-on", "none"], ["--accept", "Item.by"]] {
+                #expect(try Run(tool, compare + options, in: folder).status == 0, "\(options)")
+            }
+            let all = ["--fail-on", "old-clients,new-clients", "--json"]
+            let json = try Run(tool, compare + all, in: folder)
+            #expect(json.status == 1)
+            #expect(json.output.hasPrefix("{\n  \"format\": \"trebuchet-schema-comparison\",\n  \"version\": 1,\n"))
+            #expect(json.output.contains("\"breaking\": 2"), "\(json.output)")
+
+            try Data("{}".utf8).write(to: folder.appending(path: "old.json"))
+            let invalid = try Run(tool, compare, in: folder)
+            #expect(invalid.status == 2)
+            #expect(invalid.output.contains("'old.json' cannot be compared: it is not a schema"), "\(invalid.output)")
+            #expect(try Run(tool, words + ["--compare", "no.json"], in: folder).status == 2)
+            try Data("@Trebuchet distributed actor A { distributed func a(_ b: any Error) {} }".utf8).write(to: file)
+            #expect(try Run(tool, compare, in: folder).status == 2)
+        }
+    }
+
     @Test(
         "invalid arguments are reported",
         arguments: [
@@ -68,6 +103,10 @@ import Testing
             (["typescript", "--bad"], 2, "unknown option --bad"),
             (["typescript", "--output"], 2, "--output requires a value"),
             (["typescript", "nowhere"], 1, "'nowhere' does not exist"),
+            (["typescript", "--compare", "a.json"], 2, "--compare requires the command 'schema'"),
+            (["schema", "--compare", "a.json", "--check"], 2, "--compare writes no file"),
+            (["schema", "--json"], 2, "--json requires --compare"),
+            (["schema", "--compare", "a.json", "--fail-on", "me"], 2, "unknown value 'me' of --fail-on"),
             (["schema", "--help"], 0, "usage: trebuchet-generate"),
         ])
     func wrongUse(arguments: [String], status: Int32, message: String) throws {

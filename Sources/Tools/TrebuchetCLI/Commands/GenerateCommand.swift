@@ -20,6 +20,16 @@ enum GenerateCommand {
         "--bigint", nil, "map Int64 and UInt64 to bigint unless a comment overrides it")
     private static let define = OptionSpec("--define", "NAME", "treat #if NAME as true; repeatable")
 
+    private static let compare = OptionSpec(
+        "--compare", "OLD.json", "print the breaking changes since OLD.json; exit with 1 if there are any")
+    private static let failOn = OptionSpec(
+        "--fail-on", "LIST",
+        "changes that exit with 1: old-clients, new-clients, stored-data or none, separated by commas "
+            + "(old-clients,stored-data)")
+    private static let accept = OptionSpec(
+        "--accept", "NAME", "a changed declaration that does not exit with 1; repeatable")
+    private static let json = OptionSpec("--json", nil, "print the changes as JSON")
+
     private static let typeScript = CommandSpec(
         name: "generate typescript",
         summary: "write a typed client for trebuchet.js",
@@ -38,12 +48,14 @@ enum GenerateCommand {
         summary: "write the interface as JSON, for other generators",
         operands: "[path …]",
         operandCount: 0...1_000,
-        options: [output, check, bigint, define],
+        options: schemaOptions,
         discussion: """
             Reads Swift files and folders; the default is 'Sources':
               trebuchet generate schema Sources/App --output schema.json
+              trebuchet generate schema Sources/App --compare schema.json
             """,
-        run: { try start("schema", $0, [output, check, bigint, define]) })
+        run: { try start("schema", $0, schemaOptions) })
+    private static let schemaOptions = [output, check, bigint, define, compare, failOn, accept, json]
 
     /// Replaces the process with `trebuchet-generate` from the directory of this program.
     private static func start(_ form: String, _ arguments: ParsedArguments, _ options: [OptionSpec]) throws {
