@@ -7,10 +7,11 @@ struct GenerateClient: CommandPlugin {
     private static let usage = """
         usage: swift package generate-client [--target NAME …] [--output FILE] [--check] [--schema]
                  [--runtime SPECIFIER] [--bigint] [--define NAME]
+               swift package generate-client --schema --compare OLD.json [--fail-on LIST] [--accept NAME …] [--json]
 
         Writes a TypeScript client for the distributed actors in the package's targets (default: all but tests and macros) to FILE in
         the package (default: trebuchet-client.ts, or trebuchet-schema.json with --schema). --check writes nothing, and fails if
-        FILE is outdated.
+        FILE is outdated. --compare prints the changes since OLD.json that break old apps, new apps or stored data.
         """
 
     func performCommand(context: PluginContext, arguments: [String]) throws {
@@ -23,6 +24,11 @@ struct GenerateClient: CommandPlugin {
         let outputs = extractor.extractOption(named: "output")
         let runtimes = extractor.extractOption(named: "runtime")
         let defines = extractor.extractOption(named: "define")
+        let compared = extractor.extractOption(named: "compare")
+        let isJSON = extractor.extractFlag(named: "json") > 0
+        let comparison = ["fail-on", "accept"].flatMap { name in
+            extractor.extractOption(named: name).flatMap { ["--\(name)", $0] }
+        }
         if let unknown = extractor.remainingArguments.first {
             Diagnostics.error("unknown argument '\(unknown)'\n\(Self.usage)")
             return
@@ -37,7 +43,13 @@ struct GenerateClient: CommandPlugin {
         if isBigint { command += " --bigint" }
         for define in defines.sorted() { command += " --define \(define)" }
 
-        var call = [isSchema ? "schema" : "typescript", "--output", output, "--command", command]
+        var call = [isSchema ? "schema" : "typescript", "--command", command]
+        if let old = compared.last {
+            call += ["--compare", old]
+        } else {
+            call += ["--output", output]
+        }
+        call += comparison + (isJSON ? ["--json"] : [])
         if isCheck { call.append("--check") }
         if isBigint { call.append("--bigint") }
         if let runtime = runtimes.last { call += ["--runtime", runtime] }
@@ -51,7 +63,9 @@ struct GenerateClient: CommandPlugin {
         process.arguments = call
         try process.run()
         process.waitUntilExit()
-        if process.terminationStatus != 0 { Diagnostics.error("no client was generated") }
+        if process.terminationStatus != 0 {
+            Diagnostics.error(compared.isEmpty ? "no client was generated" : "the comparison failed")
+        }
     }
 
     /// The folders of the targets, as seen from the package.

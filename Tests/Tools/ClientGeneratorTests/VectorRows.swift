@@ -138,6 +138,9 @@ extension VectorRow {
         let enums = try [
             VectorRow("colour", Colour.red, reads: #""red""#),
             VectorRow("colour", Colour.default, reads: #""default""#),
+            VectorRow(
+                "tolerant", [.known(.red), .unknown(.string("mauve"))] as [Tolerant<Colour>], reads: #"["red","mauve"]"#
+            ),
             VectorRow("level", Level.middle, reads: "0"),
             VectorRow("level", Level.higher, reads: "11"),
             VectorRow("ratio", Ratio.half, reads: "0.5"),

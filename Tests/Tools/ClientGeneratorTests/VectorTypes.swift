@@ -36,6 +36,7 @@ distributed actor Vectors {
     distributed func byID(_ value: [UUID: Int]) -> [UUID: Int] { value }
     distributed func byByte(_ value: [UInt8: Date]) -> [UInt8: Date] { value }
     distributed func colour(_ value: Colour) -> Colour { value }
+    distributed func tolerant(_ value: [Tolerant<Colour>]) -> [Tolerant<Colour>] { value }
     distributed func level(_ value: Level) -> Level { value }
     distributed func ratio(_ value: Ratio) -> Ratio { value }
     distributed func choice(_ value: [Choice]) -> [Choice] { value }
