@@ -65,13 +65,13 @@ import TrebuchetTesting
         "an app ignores a member that it does not know, and an optional one may be missing",
         arguments: TestLink.allCases)
     func addedMember(link: TestLink) async throws {
-        try await withServer(.version2, link) { client in
+        try await withServer(.version2, link) { (client) async throws in
             try await app2(client).replaceTodos([
                 .init(title: "Milk", text: "Milk", priority: .known(.high), note: "2 l")
             ])
             #expect(try await first(app1(client))?.map(\.title) == ["Milk"])
         }
-        try await withServer(.version1, link) { client in
+        try await withServer(.version1, link) { (client) async throws in
             try await app1(client).addTodo(title: "Milk")
             let todos = try await first(app2(client))
             #expect(todos?.count == 1 && todos?[0].note == nil)
@@ -81,19 +81,19 @@ import TrebuchetTesting
 
     @Test("a new method is missing at an old server, and a removed one at a new server", arguments: TestLink.allCases)
     func methods(link: TestLink) async throws {
-        try await withServer(.version1, link) { client in
+        try await withServer(.version1, link) { (client) async throws in
             let error = await #expect(throws: TrebuchetError.self) {
                 try await self.app2(client).add(text: "Milk", priority: .low)
             }
             #expect(error?.code == .methodNotFound)
         }
-        try await withServer(.version2, link) { client in
+        try await withServer(.version2, link) { (client) async throws in
             // The old name still works.
             try await app1(client).addTodo(title: "Milk")
             try await app2(client).add(text: "Tea", priority: .low)
             #expect(try await first(app2(client))?.map(\.text) == ["Milk", "Tea"])
         }
-        try await withServer(.version3, link) { client in
+        try await withServer(.version3, link) { (client) async throws in
             try await app2(client).add(text: "Tea", priority: .low)
             let error = await #expect(throws: TrebuchetError.self) {
                 try await self.app1(client).addTodo(title: "Milk")
@@ -104,7 +104,7 @@ import TrebuchetTesting
 
     @Test("a case that an app does not know is one unknown value, which it can send back", arguments: TestLink.allCases)
     func addedCase(link: TestLink) async throws {
-        try await withServer(.version2, link) { client in
+        try await withServer(.version2, link) { (client) async throws in
             let old = try app1(client)
             let changes = await old.observeChanges()
             #expect(await eventually { changes.bookmark != nil })
@@ -122,7 +122,7 @@ import TrebuchetTesting
             #expect(received == [.known(.added), .known(.added), .unknown(.string("replaced"))])
             #expect(changes.bookmark?.sequence == 3)
         }
-        try await withServer(.version1, link) { client in
+        try await withServer(.version1, link) { (client) async throws in
             try await app2(client).replaceTodos([.init(title: "Fire", text: "Fire", priority: .known(.urgent))])
             #expect(try await first(app2(client))?.map(\.priority) == [.known(.urgent)])
             #expect(try await first(app1(client))?.map(label) == ["unknown: \(JSONValue.string("urgent"))"])
@@ -139,13 +139,13 @@ import TrebuchetTesting
 
     @Test("an old app cannot send a value without a new required member, and a new app cannot read it")
     func requiredMember() async throws {
-        try await withServer(.version3) { client in
+        try await withServer(.version3) { (client) async throws in
             let error = await #expect(throws: TrebuchetError.self) {
                 try await self.app1(client).replaceTodos([.init(title: "Milk", priority: .known(.low))])
             }
             #expect(error?.code == .invalidArguments)
         }
-        try await withServer(.version1) { client in
+        try await withServer(.version1) { (client) async throws in
             try await app1(client).addTodo(title: "Milk")
             let stream = try await app3(client).observeTodos()
             let reader = Task {
@@ -161,18 +161,18 @@ import TrebuchetTesting
 
     @Test("a member is renamed in two steps, each with the version before", arguments: TestLink.allCases)
     func renamedMember(link: TestLink) async throws {
-        try await withServer(.version2, link) { client in
+        try await withServer(.version2, link) { (client) async throws in
             try await app2(client).add(text: "Milk", priority: .low)
             #expect(try await first(app1(client))?.map(\.title) == ["Milk"])
             #expect(try await first(app3(client))?.map(\.text) == ["Milk"])
         }
-        try await withServer(.version3, link) { client in
+        try await withServer(.version3, link) { (client) async throws in
             try await app3(client).add(text: "Milk", priority: .low)
             #expect(try await first(app2(client))?.map(\.text) == ["Milk"])
         }
         #expect(reported.isEmpty)
         // An app that missed the second version has no value, and keeps running.
-        try await withServer(.version3, link) { client in
+        try await withServer(.version3, link) { (client) async throws in
             try await app3(client).add(text: "Milk", priority: .low)
             let stream = try await app1(client).observeTodos()
             let reader = Task {
@@ -192,7 +192,7 @@ import TrebuchetTesting
         for versions in [[Build.version1, .version2, .version3], [.version1, .version3]] {
             let store = MemoryStore()
             for build in versions {
-                try await withServer(build, store: store) { client in
+                try await withServer(build, store: store) { (client) async throws in
                     if build == .version1 {
                         try await app1(client).addTodo(title: "Milk")
                     } else {
@@ -200,7 +200,7 @@ import TrebuchetTesting
                     }
                 }
             }
-            try await withServer(.version1, store: store) { client in
+            try await withServer(.version1, store: store) { (client) async throws in
                 let error = await #expect(throws: TrebuchetError.self) {
                     try await self.app1(client).addTodo(title: "Tea")
                 }
