@@ -216,6 +216,7 @@ export const Vectors = /*#__PURE__*/ actorType<{
         byID(value: Map<UUID, number>, options?: CallOptions): Call<Map<UUID, number>>
         byByte(value: Map<number, Date>, options?: CallOptions): Call<Map<number, Date>>
         colour(value: Colour, options?: CallOptions): Call<Colour>
+        tolerant(value: Colour[], options?: CallOptions): Call<Colour[]>
         level(value: Level, options?: CallOptions): Call<Level>
         ratio(value: Ratio, options?: CallOptions): Call<Ratio>
         choice(value: Choice[], options?: CallOptions): Call<Choice[]>
@@ -271,6 +272,7 @@ export const Vectors = /*#__PURE__*/ actorType<{
         byID: { target: "byID(_:)", arguments: [/*#__PURE__*/ map()], result: /*#__PURE__*/ map() },
         byByte: { target: "byByte(_:)", arguments: [/*#__PURE__*/ map(undefined, date)], result: /*#__PURE__*/ map(undefined, date) },
         colour: { target: "colour(_:)" },
+        tolerant: { target: "tolerant(_:)" },
         level: { target: "level(_:)" },
         ratio: { target: "ratio(_:)" },
         choice: { target: "choice(_:)", arguments: [/*#__PURE__*/ array(ChoiceCodec)], result: /*#__PURE__*/ array(ChoiceCodec) },
