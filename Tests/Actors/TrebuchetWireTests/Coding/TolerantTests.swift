@@ -15,7 +15,7 @@ import Testing
         var at: Tolerant<Date>?
     }
 
-    static let rows: [(text: String, value: Tolerant<Move>?)] = [
+    static let rows: [(String, Tolerant<Move>?)] = [
         (#""left""#, .known(.left)), (#""jump""#, .unknown(.string("jump"))), ("null", .unknown(.null)),
         ("7", .unknown(.integer(7))), (#"{"jump":{"to":[1,null]}}"#, nil),
     ]
