@@ -154,7 +154,9 @@ struct ClusterMemberTests {
         #expect(.milliseconds(cluster.clock.milliseconds - left) <= Self.lease * 2 + Self.interval * 2)
     }
 
-    @Test("after a new connection to the engine, nodes that were live before keep their slots for a while", arguments: [false, true])
+    @Test(
+        "after a new connection to the engine, nodes that were live before keep their slots for a while",
+        arguments: [false, true])
     func reconnection(_ isBack: Bool) async throws {
         let (one, two) = (try cluster.start(), try cluster.start())
         #expect(try await cluster.settle(within: 40))

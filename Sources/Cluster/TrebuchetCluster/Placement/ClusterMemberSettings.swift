@@ -29,8 +29,8 @@ public struct ClusterMemberSettings: Hashable, Sendable {
     func check() throws(ClusterEngineError) {
         _ = try ClusterEngineLimits.milliseconds(leaseDuration)
         guard leaseMargin >= .zero, leaseMargin * 2 < leaseDuration, roundInterval > .zero,
-            roundInterval * 4 <= leaseDuration - leaseMargin, handoverTimeout >= .zero, reconnectionGrace >= .zero, concurrentHandovers > 0,
-            requestsInFlight > 0
+            roundInterval * 4 <= leaseDuration - leaseMargin, handoverTimeout >= .zero, reconnectionGrace >= .zero,
+            concurrentHandovers > 0, requestsInFlight > 0
         else {
             throw ClusterEngineError(
                 .invalid,
