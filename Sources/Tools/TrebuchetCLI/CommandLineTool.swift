@@ -13,7 +13,7 @@ package enum CommandLineTool {
         AccountCommand.sessions, AccountCommand.account,
         TopicCommand.spec, PresenceCommand.spec, CollectionCommand.spec, RulesCommand.spec,
         ConfigCommand.spec, ClusterCommand.spec, AdminCommand.spec, BackupCommand.spec, RestoreCommand.spec,
-        StoreCommand.spec, InspectCommand.spec, TopCommand.spec,
+        StoreCommand.spec, DoctorCommand.spec, InspectCommand.spec, TopCommand.spec,
         GenerateCommand.spec, BenchCommand.spec, version,
     ]
 

@@ -27,7 +27,9 @@ import TrebuchetStore
         return try JSONDecoder().decode(State.self, from: Data(try #require(line).utf8)).todos.map(\.title)
     }
 
-    @Test("a client of a restored server is sent the restored state, and no version of the lost history", arguments: [false, true])
+    @Test(
+        "a client of a restored server is sent the restored state, and no version of the lost history",
+        arguments: [false, true])
     func converges(killing: Bool) async throws {
         let folder = try TemporaryFolder()
         let (data, copy) = (folder.file(), folder.file("copy.db"))
@@ -144,7 +146,9 @@ import TrebuchetStore
         #expect(folder.names.isEmpty)
     }
 
-    @Test("a backup for which the disk has no space is an error with both sizes", .enabled(if: geteuid() == 0, "only root may mount"))
+    @Test(
+        "a backup for which the disk has no space is an error with both sizes",
+        .enabled(if: geteuid() == 0, "only root may mount"))
     func noSpace() async throws {
         let folder = try TemporaryFolder()
         let store = try SQLiteStore(path: folder.file())

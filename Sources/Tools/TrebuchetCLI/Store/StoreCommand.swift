@@ -42,7 +42,8 @@ enum StoreCommand {
         func size(_ bytes: Int) -> String { TopMetricsView.bytes(Double(bytes)) }
         var lines = [
             "\(report.path): schema \(report.schema)"
-                + (report.schema < report.supportedSchema ? " (the next start migrates it to \(report.supportedSchema))" : "")
+                + (report.schema < report.supportedSchema
+                    ? " (migrated to \(report.supportedSchema) at its next start)" : "")
                 + ", \(size(report.fileBytes)), of which \(size(report.freeBytes)) are free"
                 + (report.logBytes > 0 ? "; \(size(report.logBytes)) in the log" : "")
                 + "; opened \(report.generation.counted("time"))"
