@@ -84,9 +84,9 @@ private struct AdminEndpointClient {
                     "\(base) rejected the request with status \(reply.status): pass the token of --admin-token-file with "
                     + "--token-file FILE or TREBUCHET_ADMIN_TOKEN")
         }
-        guard reply.status != 404 else {
+        guard [200, 503].contains(reply.status) else {
             throw Examination.Unanswered(
-                description: "it has no \(path): this is not the address of serve --admin")
+                description: "\(path) returned status \(reply.status); this is not the address of serve --admin")
         }
         return (reply.status, String(decoding: reply.body.prefix(65_536), as: UTF8.self))
     }
