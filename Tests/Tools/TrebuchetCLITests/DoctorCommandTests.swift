@@ -311,13 +311,13 @@ import Testing
         let folder = try temporaryFolder()
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let soon = try CertifiedKey.makeAuthority(validFor: .seconds(2 * 86_400))
-        for (name, text) in [("soon.pem", soon.certificateText), ("soon.key", soon.keyText)] {
-            FileManager.default.createFile(
-                atPath: "\(folder)/\(name)", contents: Data(text), attributes: [.posixPermissions: 0o600])
+        func write(_ bytes: Data, _ name: String) throws {
+            try bytes.write(to: URL(fileURLWithPath: "\(folder)/\(name)"))
+            chmod("\(folder)/\(name)", 0o600)
         }
-        FileManager.default.createFile(
-            atPath: folder + "/token", contents: Data("a-token-of-operators\n".utf8),
-            attributes: [.posixPermissions: 0o600])
+        try write(Data(soon.certificateText), "soon.pem")
+        try write(Data(soon.keyText), "soon.key")
+        try write(Data("a-token-of-operators\n".utf8), "token")
         let server = try await Server([
             "--tls-cert", folder + "/soon.pem", "--tls-key", folder + "/soon.key", "--admin-token-file",
             folder + "/token", "--admin-tls-cert", TestCertificate.path("server.pem"), "--admin-tls-key",
