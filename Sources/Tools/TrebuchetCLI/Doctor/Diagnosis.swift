@@ -105,12 +105,12 @@ struct Diagnosis {
         if failed > 0 {
             add(
                 server, .critical, "TrebuchetStoreWritesFail",
-                "\(Int(failed).counted("write")) to the store failed in the last \(Self.time(metrics.seconds))",
+                "\(Self.whole(failed).counted("write")) to the store failed in the last \(Self.time(metrics.seconds))",
                 do: "the log has the reason: 'store write failed'")
         } else if metrics.value(failures) > 0 {
             add(
                 server, .note, "TrebuchetStoreWritesFail",
-                "\(Int(metrics.value(failures)).counted("write")) to the store failed since the server's start, none now",
+                "\(Self.whole(metrics.value(failures)).counted("write")) to the store failed since the server's start, none now",
                 do: "the log has the reason: 'store write failed'")
         }
         if let slow = metrics.quantile(0.99, of: "trebuchet_store_write_duration_seconds"), slow > 0.25 {
@@ -133,7 +133,7 @@ struct Diagnosis {
         if unloadable > 0 {
             add(
                 server, .critical, "TrebuchetActorsUnloadable",
-                "the persisted states of \(Int(unloadable).counted("actor")) cannot be loaded",
+                "the persisted states of \(Self.whole(unloadable).counted("actor")) cannot be loaded",
                 do: "the log names them after 10 s with the reason; do not delete the file")
         }
     }
@@ -143,7 +143,7 @@ struct Diagnosis {
             let days = (sample.value - now) / 86_400
             guard days < 14 else { continue }
             let endpoint = sample.labels["endpoint"] ?? "?"
-            let whole = Int(max(0, min(days, 1_000)).rounded(.down))
+            let whole = Self.whole(max(0, days).rounded(.down))
             add(
                 metrics.server, days < 3 ? .critical : .warning, "TrebuchetCertificateExpires",
                 days > 0
@@ -177,7 +177,7 @@ struct Diagnosis {
             guard busy > 0.9 else { continue }
             add(
                 metrics.server, .warning, "TrebuchetReactorsBusy",
-                "\(name ?? "a reactor") has used \(Int(min(busy, 1) * 100)) % of a core",
+                "\(name ?? "a reactor") has used \(Self.whole(min(busy, 1) * 100)) % of a core",
                 do: "split a hot actor, add nodes or cores, or limit rates; trebuchet top shows the methods")
         }
     }
@@ -200,7 +200,7 @@ struct Diagnosis {
             } else if refused / metrics.seconds > 1 {
                 add(
                     server, .warning, "TrebuchetRefusals",
-                    "the limit '\(limit)' of single clients refuses \(Int(refused / metrics.seconds)) requests per second",
+                    "the limit '\(limit)' of single clients refuses \(Self.whole(refused / metrics.seconds)) requests per second",
                     do: "look in the log for 'limit reached'")
             }
         }
@@ -212,7 +212,7 @@ struct Diagnosis {
             }
             add(
                 server, .warning, "TrebuchetRequestsRefused",
-                "\(Int(refused / metrics.seconds)) connections or requests per second are refused with status \(status)",
+                "\(Self.whole(refused / metrics.seconds)) connections or requests per second are refused with status \(status)",
                 do: "look in the log for 'request rejected'")
         }
         addFindingsOfResources(metrics)
@@ -225,7 +225,7 @@ struct Diagnosis {
         if limit > 0, buffered > 0.8 * limit {
             add(
                 metrics.server, .critical, "TrebuchetBufferedMemory",
-                "buffered memory for clients is at \(Int(buffered / limit * 100)) % of its limit",
+                "buffered memory for clients is at \(Self.whole(buffered / limit * 100)) % of its limit",
                 do: "find clients that do not read, or calls that wait: trebuchet inspect connections")
         }
         let resident = metrics.value("process_resident_memory_bytes")
@@ -238,7 +238,7 @@ struct Diagnosis {
         if let most = metrics.second.value("process_max_fds"), metrics.value("process_open_fds") > 0.8 * most {
             add(
                 metrics.server, .critical, "TrebuchetDescriptors",
-                "\(Int(metrics.value("process_open_fds"))) of \(Int(most)) file descriptors are open",
+                "\(Self.whole(metrics.value("process_open_fds"))) of \(Self.whole(most)) file descriptors are open",
                 do: "raise LimitNOFILE= of the service")
         }
     }
@@ -249,7 +249,7 @@ struct Diagnosis {
         if internalErrors > 0 {
             add(
                 server, .warning, "TrebuchetInternalErrors",
-                "\(Int(internalErrors).counted("call")) failed with 'internal' in the last \(Self.time(metrics.seconds))",
+                "\(Self.whole(internalErrors).counted("call")) failed with 'internal' in the last \(Self.time(metrics.seconds))",
                 do:
                     "look in the log for lines that begin with 'error', and roll a deployment back that began just before"
             )
@@ -262,13 +262,13 @@ struct Diagnosis {
         let waiting = metrics.value("trebuchet_calls_waiting")
         if waiting > 100 {
             add(
-                server, .warning, "TrebuchetCallsWaiting", "\(Int(waiting)) calls wait for actors to be loaded",
+                server, .warning, "TrebuchetCallsWaiting", "\(Self.whole(waiting)) calls wait for actors to be loaded",
                 do: "look in the log for 'slow activation'")
         }
         let alarms = metrics.increase("trebuchet_alarms_failed_total")
         if alarms > 0 {
             add(
-                server, .warning, "TrebuchetAlarmsFail", "\(Int(alarms).counted("attempt")) to deliver an alarm failed",
+                server, .warning, "TrebuchetAlarmsFail", "\(Self.whole(alarms).counted("attempt")) to deliver an alarm failed",
                 do: "correct the method that the log names, before the tenth attempt")
         }
     }
@@ -311,26 +311,29 @@ struct Diagnosis {
         if seen.contains(where: { $0 != seen[0] }) {
             add(
                 node.0, .warning, "TrebuchetNodesDisagree",
-                "the nodes see different numbers of live nodes: \(seen.map { "\(Int($0))" }.joined(separator: ", "))",
+                "the nodes see different numbers of live nodes: \(seen.map { "\(Self.whole($0))" }.joined(separator: ", "))",
                 do: "compare the logs of the nodes; repair the network to the coordination store")
-        } else if examinations.count > 1, Int(seen[0]) < examinations.count {
+        } else if examinations.count > 1, Self.whole(seen[0]) < examinations.count {
             add(
                 node.0, .warning, "TrebuchetNodesDisagree",
-                "\(Int(seen[0])) of the \(examinations.count) examined servers are live nodes"
+                "\(Self.whole(seen[0])) of the \(examinations.count) examined servers are live nodes"
                     + (missing > 0 ? "; \(missing) did not respond as a node" : ""),
                 do: "start the missing nodes; trebuchet cluster status lists the live ones")
-        } else if Int(seen[0]) > nodes.count {
+        } else if Self.whole(seen[0]) > nodes.count {
             add(
-                node.0, .note, "TrebuchetNodesDisagree", "\(nodes.count) of \(Int(seen[0])) live nodes were examined",
+                node.0, .note, "TrebuchetNodesDisagree", "\(nodes.count) of \(Self.whole(seen[0])) live nodes were examined",
                 do: "pass the admin endpoints of all nodes")
         } else {
             let slots = nodes.map { $0.2.value("trebuchet_cluster_slots") ?? 0 }.reduce(0, +)
             guard slots < 1_024 else { return }
             add(
-                node.0, .warning, "TrebuchetSlotsWithoutOwner", "\(Int(slots)) of 1,024 slots have an owner",
+                node.0, .warning, "TrebuchetSlotsWithoutOwner", "\(Self.whole(slots)) of 1,024 slots have an owner",
                 do: "repeat the command; leases of ended nodes last up to 5 s")
         }
     }
+
+    /// Returns a whole number; the largest one for values that are not in its range.
+    private static func whole(_ number: Double) -> Int { Int(exactly: number.rounded(.towardZero)) ?? .max }
 
     /// Formats a duration in seconds.
     private static func time(_ seconds: Double) -> String {
