@@ -268,7 +268,8 @@ struct Diagnosis {
         let alarms = metrics.increase("trebuchet_alarms_failed_total")
         if alarms > 0 {
             add(
-                server, .warning, "TrebuchetAlarmsFail", "\(Self.whole(alarms).counted("attempt")) to deliver an alarm failed",
+                server, .warning, "TrebuchetAlarmsFail",
+                "\(Self.whole(alarms).counted("attempt")) to deliver an alarm failed",
                 do: "correct the method that the log names, before the tenth attempt")
         }
     }
@@ -321,7 +322,8 @@ struct Diagnosis {
                 do: "start the missing nodes; trebuchet cluster status lists the live ones")
         } else if Self.whole(seen[0]) > nodes.count {
             add(
-                node.0, .note, "TrebuchetNodesDisagree", "\(nodes.count) of \(Self.whole(seen[0])) live nodes were examined",
+                node.0, .note, "TrebuchetNodesDisagree",
+                "\(nodes.count) of \(Self.whole(seen[0])) live nodes were examined",
                 do: "pass the admin endpoints of all nodes")
         } else {
             let slots = nodes.map { $0.2.value("trebuchet_cluster_slots") ?? 0 }.reduce(0, +)
