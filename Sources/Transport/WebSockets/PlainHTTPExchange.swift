@@ -42,14 +42,20 @@ final class PlainHTTPExchange: Resumable {
     /// Input after the head that was read, or after the body if it was read.
     private var bufferedInput = ByteBuffer()
     private var counted = 0
+    /// The account that counts these bytes; the channel has none after its end.
+    private var countedIn: MemoryAccount?
     private var isQueued = false
 
     // The state of the current request with a handler.
     private var received: ReceivedRequest?
     private var bodyReader: HTTPBodyReader?
     private var body: [UInt8] = []
-    /// The size of the body that the handler has, or of the response.
+    /// The size of the response in memory.
     private var heldBytes = 0
+    /// The body that the handler has, unless it is small.
+    private(set) var heldBody: CountedBytes?
+    /// The owner of the budget that counts the memory of the current request for its principal.
+    private var budgetOwner: (any AnyObject & Sendable)?
     /// The bytes of the body that were not read, at most `maximumUnreadBody`.
     private var unreadBody = 0
     /// An object that the handlers of the connection's requests share.
@@ -81,6 +87,21 @@ final class PlainHTTPExchange: Resumable {
     var isAnswering: Bool { phase != .idle && phase != .ended }
     var isOpen: Bool { channel.isOpen && phase != .ended }
     var account: MemoryAccount? { channel.account }
+
+    /// The budget of requests without a principal.
+    private static let noPrincipal = MemoryBudget(limit: .max)
+
+    /// Counts the memory of the connection for the principal of the current request too, until the response is complete.
+    func join(_ principal: MemoryBudget, of owner: any AnyObject & Sendable) {
+        budgetOwner = owner
+        channel.account?.join(principal)
+    }
+
+    private func leavePrincipal() {
+        guard budgetOwner != nil else { return }
+        budgetOwner = nil
+        channel.account?.join(Self.noPrincipal)
+    }
 
     /// Makes the current response the last one.
     func answerNoMore() { keepsAlive = false }
@@ -233,6 +254,7 @@ final class PlainHTTPExchange: Resumable {
             phase = .ended
             return upgrade.endAfterAnswer(unreadBody: unreadBody)
         }
+        leavePrincipal()
         phase = .idle
         upgrade.awaitNext()
         if bufferedInput.isEmpty { channel.resumeReading() } else { scheduleResume() }
@@ -305,7 +327,13 @@ final class PlainHTTPExchange: Resumable {
         timeoutTimer?.cancel()
         (bodyReader, unreadBody) = (nil, 0)
         let whole = body
-        (body, heldBytes) = ([], whole.count)
+        body = []
+        if whole.count >= ByteChannel.minimumCountedBytes, let countedIn {
+            heldBody = CountedBytes(whole.count, in: countedIn, owner: budgetOwner)
+            counted -= whole.count
+        }
+        // A decrease of the counted memory never fails.
+        try? count()
         if bufferedInput.count < Self.maximumReadBytes { channel.resumeReading() }
         received?.handler?.didReceive(whole)
     }
@@ -329,7 +357,7 @@ final class PlainHTTPExchange: Resumable {
         received = nil
         timeoutTimer?.cancel()
         if unreadBody > 0 { keepsAlive = false }
-        (bodyReader, body, heldBytes) = (nil, [], reply.ownBytes)
+        (bodyReader, body, heldBytes, heldBody) = (nil, [], reply.ownBytes, nil)
         channel.pauseReading()
         beginWatch()
         // Without a limit: the response exists, and the client must not repeat a request that has run.
@@ -361,6 +389,7 @@ final class PlainHTTPExchange: Resumable {
         let held = bufferedInput.count + body.count + heldBytes
         let bufferedBytes = held < ByteChannel.minimumCountedBytes ? 0 : held
         guard bufferedBytes != counted, let account = channel.account else { return }
+        countedIn = account
         let change = bufferedBytes - counted
         if change > 0 {
             do { try account.reserve(change) } catch { throw HTTPRejection(503, error.reason) }
@@ -373,7 +402,9 @@ final class PlainHTTPExchange: Resumable {
     private func countResponse() {
         let held = bufferedInput.count + heldBytes
         let bufferedBytes = held < ByteChannel.minimumCountedBytes ? 0 : held
-        _ = channel.account?.adjustUsage(by: bufferedBytes - counted)
+        guard let account = channel.account else { return }
+        countedIn = account
+        _ = account.adjustUsage(by: bufferedBytes - counted)
         counted = bufferedBytes
     }
 
@@ -423,9 +454,9 @@ final class PlainHTTPExchange: Resumable {
         phase = .ended
         timeoutTimer?.cancel()
         remainingBody = nil
-        (bodyReader, body, heldBytes) = (nil, [], 0)
-        if counted > 0 { channel.account?.release(counted) }
-        counted = 0
+        (bodyReader, body, heldBytes, heldBody) = (nil, [], 0, nil)
+        if counted > 0 { countedIn?.release(counted) }
+        (counted, countedIn, budgetOwner) = (0, nil, nil)
         let received = received
         self.received = nil
         received?.disconnect()

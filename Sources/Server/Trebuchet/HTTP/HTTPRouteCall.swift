@@ -15,6 +15,8 @@ final class HTTPRouteCall: RequestHandler {
     /// Its place among the requests of its host and principal, until the handler has ended.
     private var reservation: QuotaReservation?
     private var work: Task<Void, Never>?
+    /// The body of the request, which counts as buffered memory until the handler has ended.
+    private var heldBody: CountedBytes?
     private var timer: LoopTimer?
     private var isAnswered = false
 
@@ -56,6 +58,7 @@ final class HTTPRouteCall: RequestHandler {
 
     func didReceive(_ body: [UInt8]) {
         guard !isAnswered else { return }
+        heldBody = received.heldBody
         let head = received.request.head
         let request = RouteRequest(
             method: head.method, path: head.path,
@@ -89,8 +92,7 @@ final class HTTPRouteCall: RequestHandler {
     // MARK: The end
 
     private func didEnd(_ outcome: Result<HTTPResponse, any Error>) {
-        reservation = nil
-        work = nil
+        (reservation, work, heldBody) = (nil, nil, nil)
         timer?.cancel()
         guard !isAnswered else { return }
         switch outcome {
@@ -104,6 +106,8 @@ final class HTTPRouteCall: RequestHandler {
     private func timeOut() {
         guard !isAnswered else { return }
         cancel()
+        // The body counts for the principal of this request, and another request of the connection may have another principal.
+        if heldBody != nil { received.endConnectionAfterResponse() }
         respond(StreamedResponse(HTTPProblem(.timeout, "the route took longer than \(timeout)").response))
     }
 

@@ -44,6 +44,20 @@ package final class ReceivedRequest {
     /// The memory account of the connection.
     package var memory: MemoryAccount? { exchange?.account }
 
+    /// Counts the memory of the connection for the principal of the request too, until the response is complete.
+    ///
+    /// - Parameter owner: Keeps the budget the one of all connections of the principal while it exists.
+    package func join(_ principal: MemoryBudget, of owner: any AnyObject & Sendable) {
+        exchange?.join(principal, of: owner)
+    }
+
+    /// The body that the handler received, which counts as buffered memory while the object exists. The connection holds it until the
+    /// response. Nil for a small body.
+    package var heldBody: CountedBytes? { exchange?.heldBody }
+
+    /// Makes the response the last one of the connection.
+    package func endConnectionAfterResponse() { exchange?.answerNoMore() }
+
     /// An object that the handlers of the connection's successive requests share.
     package var attachment: AnyObject? {
         get { exchange?.attachment }
