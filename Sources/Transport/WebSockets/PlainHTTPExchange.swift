@@ -22,6 +22,8 @@ final class PlainHTTPExchange: Resumable {
         /// A handler has the whole request.
         case handling
         case sending
+        /// A handler writes the body of the response.
+        case streaming
         case ended
     }
 
@@ -63,6 +65,9 @@ final class PlainHTTPExchange: Resumable {
 
     // The state of the current response.
     private var isHead = false
+    private var isChunked = false
+    /// True if output was pending at the last check of a streamed response.
+    private var wasBehind = false
     private var keepsAlive = false
     private var remainingBody: StreamedResponse.RemainingBody?
     private var offset = 0
@@ -205,12 +210,18 @@ final class PlainHTTPExchange: Resumable {
         switch phase {
         case .sending: sendMore()
         case .idle: upgrade.readBuffered()
-        case .finding, .admitting, .receiving, .handling, .ended: break
+        case .finding, .admitting, .receiving, .handling, .streaming, .ended: break
         }
     }
 
     /// Continues when the output has been sent.
-    func didBecomeWritable() { if phase == .sending { scheduleResume() } }
+    func didBecomeWritable() {
+        switch phase {
+        case .sending: scheduleResume()
+        case .streaming: received?.handler?.didBecomeWritable()
+        default: break
+        }
+    }
 
     private func sendMore() {
         // The channel calls back when less output is pending.
@@ -305,7 +316,9 @@ final class PlainHTTPExchange: Resumable {
     func receiveInput(_ bytes: UnsafeMutableRawBufferPointer) {
         guard phase != .receiving else { return receiveBody(bytes) }
         bufferPausedInput(bytes)
-        if phase == .handling, bufferedInput.count >= Self.maximumReadBytes { channel.pauseReading() }
+        if phase == .handling || phase == .streaming, bufferedInput.count >= Self.maximumReadBytes {
+            channel.pauseReading()
+        }
     }
 
     private func receiveBody(_ bytes: UnsafeMutableRawBufferPointer) {
@@ -363,6 +376,70 @@ final class PlainHTTPExchange: Resumable {
         // Without a limit: the response exists, and the client must not repeat a request that has run.
         countResponse()
         channel.corked { send(reply, isRefusal: isRefusal) }
+    }
+
+    // MARK: Streamed responses
+
+    var isWritable: Bool { channel.isWritable }
+    var pendingBytes: Int { channel.pendingBytes }
+    var acknowledgedBytes: UInt64? { channel.acknowledgedBytes }
+    func inOneWrite(_ body: () -> Void) { channel.corked(body) }
+
+    /// Sends the head of a response whose body the handler of the current request writes. The connection is read further, so that
+    /// the end of the client is noticed.
+    func beginStreaming(_ response: HTTPResponse) {
+        guard isOpen, phase == .handling, let request = received?.request.head else { return }
+        phase = .streaming
+        (heldBody, isChunked) = (nil, request.minorVersion >= 1)
+        if !isChunked || unreadBody > 0 { keepsAlive = false }
+        channel.limits = configuration.times.channel
+        channel.write {
+            $0.append(
+                response.encoded(headOnly: true, keepsAlive: keepsAlive, framing: isChunked ? .chunked : .close))
+        }
+        watchStream()
+    }
+
+    func writePiece(_ count: Int, shared: SharedBytes?, _ head: (inout ByteBuffer) -> Void) {
+        // An empty chunk would end the body.
+        guard phase == .streaming, channel.isOpen, !isHead, count > 0 else { return }
+        channel.corked {
+            channel.write {
+                if isChunked { $0.append(Array("\(String(count, radix: 16))\r\n".utf8)) }
+                head(&$0)
+            }
+            if let shared { channel.write(shared: shared) }
+            if isChunked { channel.write { $0.append("\r\n" as StaticString) } }
+        }
+    }
+
+    func endStreaming() {
+        guard isOpen, phase == .streaming else { return }
+        received = nil
+        timeoutTimer?.cancel()
+        channel.pauseReading()
+        channel.limits = configuration.times.pageChannel
+        phase = .sending
+        beginWatch()
+        // A write, even an empty one, has the channel call back when all output is sent.
+        channel.write { if isChunked, !isHead { $0.append("0\r\n\r\n" as StaticString) } }
+        scheduleResume()
+    }
+
+    private func watchStream() {
+        acknowledged = channel.acknowledgedBytes ?? 0
+        wasBehind = channel.pendingBytes > 0
+        timeoutTimer = channel.reactor.schedule(after: limits.transferInterval, for: self) { $0.checkStream() }
+    }
+
+    /// Checks that the peer accepts output as long as some is pending.
+    private func checkStream() {
+        guard phase == .streaming, channel.isOpen else { return }
+        let accepted = (channel.acknowledgedBytes ?? 0) &- acknowledged
+        guard wasBehind, channel.pendingBytes > 0, accepted < UInt64(limits.minimumBytesPerInterval) else {
+            return watchStream()
+        }
+        close(tooSlow(accepted, "a stream"))
     }
 
     /// Resets the connection at the request of the current request's handler.
@@ -436,12 +513,15 @@ final class PlainHTTPExchange: Resumable {
         guard phase == .sending || phase == .finding, channel.isOpen else { return }
         let now = channel.acknowledgedBytes ?? 0
         guard now &- acknowledged >= UInt64(limits.minimumBytesPerInterval) else {
-            return close(
-                "the client reads a page too slowly: \(now &- acknowledged) bytes in \(limits.transferInterval); the minimum is "
-                    + "\(limits.minimumBytesPerInterval) bytes (pages.minimumBytesPerInterval)")
+            return close(tooSlow(now &- acknowledged, "a page"))
         }
         acknowledged = now
         watch()
+    }
+
+    private func tooSlow(_ accepted: UInt64, _ what: String) -> String {
+        "the client reads \(what) too slowly: \(accepted) bytes in \(limits.transferInterval); the minimum is "
+            + "\(limits.minimumBytesPerInterval) bytes (pages.minimumBytesPerInterval)"
     }
 
     private func close(_ reason: String) {

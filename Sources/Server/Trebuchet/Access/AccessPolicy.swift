@@ -78,7 +78,8 @@ public struct AccessPolicy: Sendable {
     /// call keeps its permission while the closure and the principal stay the same. The permission is valid for this one call.
     public var cachesGrants = false
 
-    /// Enables calls over HTTP: `POST /call/ACTOR/METHOD` with a JSON array of the arguments. Default false, which answers them 404.
+    /// Enables calls over HTTP, `POST /call/ACTOR/METHOD` with a JSON array of the arguments, and streams over HTTP,
+    /// `GET /observe/ACTOR/STATE` with Server-Sent Events. Default false, which answers calls 404.
     ///
     /// Each request is authenticated like the request of a WebSocket and is a connection for `onConnect` and `authorize`. `origins`
     /// applies. A request without `Origin` is from a program other than a browser.

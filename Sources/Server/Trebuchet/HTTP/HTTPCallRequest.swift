@@ -26,23 +26,30 @@ struct HTTPCallRequest {
         guard head.method == "POST" else {
             throw HTTPRejection(405, "a call requires POST", headers: ["Allow": "POST"])
         }
-        (actor, method) = try Self.target(head.path)
+        (actor, method) = try Self.target(head.path, after: Self.prefix, "the path of a call is /call/ACTOR/METHOD")
         try Self.checkType(head.headers)
         idempotencyKey = try Self.idempotencyKey(head.headers)
         timeoutMilliseconds = try Self.timeout(head.headers)
-        traceparent = head.headers["traceparent"].flatMap { $0.utf8.count <= Self.maximumTraceBytes ? $0 : nil }
+        traceparent = Self.traceparent(head.headers)
     }
 
-    /// Returns the names of the actor and the method. The last component is the method; the actor may have several.
-    private static func target(_ path: String) throws(HTTPRejection) -> (actor: String, method: String) {
+    /// Returns the trace context of a request.
+    static func traceparent(_ headers: HTTPHeaders) -> String? {
+        headers["traceparent"].flatMap { $0.utf8.count <= maximumTraceBytes ? $0 : nil }
+    }
+
+    /// Returns the names of the actor and its member. The last component is the member; the actor may have several.
+    ///
+    /// - Parameter form: The reason of the refusal of another path.
+    static func target(
+        _ path: String, after prefix: String, _ form: String
+    ) throws(HTTPRejection) -> (actor: String, member: String) {
         let rest = path.dropFirst(prefix.count)
-        guard path.hasPrefix(prefix), let slash = rest.lastIndex(of: "/") else { throw noTarget }
-        let (actor, method) = (try decode(rest[..<slash]), try decode(rest[rest.index(after: slash)...]))
-        guard !actor.isEmpty, !method.isEmpty else { throw noTarget }
-        return (actor, method)
+        guard path.hasPrefix(prefix), let slash = rest.lastIndex(of: "/") else { throw HTTPRejection(404, form) }
+        let (actor, member) = (try decode(rest[..<slash]), try decode(rest[rest.index(after: slash)...]))
+        guard !actor.isEmpty, !member.isEmpty else { throw HTTPRejection(404, form) }
+        return (actor, member)
     }
-
-    private static var noTarget: HTTPRejection { HTTPRejection(404, "the path of a call is /call/ACTOR/METHOD") }
 
     private static func decode(_ text: Substring) throws(HTTPRejection) -> String {
         do throws(PagePath.InvalidPath) {

@@ -4,7 +4,7 @@ internal import TrebuchetActors
 internal import TrebuchetWire
 internal import WebSockets
 
-/// Selects the handler of HTTP requests that make calls or have a route. Pages answer all others.
+/// Selects the handler of HTTP requests that reach actors or have a route. Pages answer all others.
 final class HTTPRequestRouter: Sendable {
     private let shards: [ServerShard]
     private let admission: HTTPAdmission
@@ -18,6 +18,9 @@ final class HTTPRequestRouter: Sendable {
     /// Returns the response to a request, or its handler; nil for a request of a page. Called on the reactor of the request.
     func answer(_ request: PlainRequest) -> PlainResponse? {
         if request.head.path.hasPrefix(HTTPCallRequest.prefix) { return answerCall(request) }
+        if admission.access.acceptsHTTPCalls, request.head.path.hasPrefix(HTTPStreamRequest.prefix) {
+            return handled { HTTPStream($0, at: $1, $2) }
+        }
         guard !routes.isEmpty, let components = RouteTree.components(of: request.head.path),
             components.first.map({ !HTTPRoute.reserved.contains($0) }) ?? true
         else { return nil }

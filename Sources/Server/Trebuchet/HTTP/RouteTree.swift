@@ -111,6 +111,7 @@ struct HTTPRoute: Sendable {
     /// First components of paths that the server or its other endpoints use.
     static let reserved: Set<String> = [
         "healthz", "livez", "readyz", "metrics", "schema.json", HTTPCallRequest.component,
+        HTTPStreamRequest.component,
     ]
 
     /// Parses a path such as `/orders/:id`. Throws `addressInvalid`.

@@ -11,11 +11,17 @@ package protocol RequestHandler: AnyObject {
     func didReceive(_ body: [UInt8])
     /// Responds to a request that was rejected because of its body or its duration.
     func didReject(_ rejection: HTTPRejection)
-    /// Called instead of any other function when the client has disconnected before the response.
+    /// Called when more of a streamed body may be written, after it was not.
+    func didBecomeWritable()
+    /// Called instead of any other function when the client has disconnected before the end of the response.
     func didDisconnect()
 }
 
-/// One request with its connection, until its response. Isolated to the connection's reactor.
+extension RequestHandler {
+    package func didBecomeWritable() {}
+}
+
+/// One request with its connection, until the end of its response. Isolated to the connection's reactor.
 ///
 /// The body is read after the handler has asked for it. Until then it waits in the kernel, except for the bytes that arrived together
 /// with the head.
@@ -24,7 +30,7 @@ package final class ReceivedRequest {
     /// The host of the client; nil for loopback.
     package let host: AddressKey?
     package let reactor: Reactor
-    /// The connection; nil after the response, and after the client has disconnected.
+    /// The connection; nil after the end of the response, and after the client has disconnected.
     private var exchange: PlainHTTPExchange?
     private(set) var handler: (any RequestHandler)?
 
@@ -77,7 +83,40 @@ package final class ReceivedRequest {
         exchange.respond(reply, isRefusal: isRefusal)
     }
 
-    /// Resets the connection without a response.
+    /// Starts a response whose body follows in pieces, instead of `respond`. The whole body of the request has been received.
+    ///
+    /// A client that accepts too little of pending output is disconnected, as for pages; so is one that falls behind as far as a
+    /// WebSocket may not (`WebSocketLimits.sharedBytesUnsent`).
+    package func beginStreaming(_ response: HTTPResponse) { exchange?.beginStreaming(response) }
+
+    /// Indicates whether fewer bytes than the high watermark wait to be sent.
+    package var isWritable: Bool { exchange?.isWritable ?? false }
+    /// The number of bytes that wait to be sent.
+    package var pendingBytes: Int { exchange?.pendingBytes ?? 0 }
+    /// The number of bytes of the connection that the client's system has acknowledged; nil if the kernel does not report it.
+    package var acknowledgedBytes: UInt64? { exchange?.acknowledgedBytes }
+
+    /// Writes a piece of a streamed body.
+    ///
+    /// - Parameters:
+    ///   - count: The number of all bytes of the piece.
+    ///   - shared: Bytes at its end that other connections share.
+    ///   - head: Appends the bytes before these.
+    package func write(_ count: Int, shared: SharedBytes? = nil, _ head: (inout ByteBuffer) -> Void) {
+        exchange?.writePiece(count, shared: shared, head)
+    }
+
+    /// Sends all pieces that `body` writes in one system call.
+    package func inOneWrite(_ body: () -> Void) { if let exchange { exchange.inOneWrite(body) } else { body() } }
+
+    /// Ends a streamed body.
+    package func endStreaming() {
+        guard let exchange else { return }
+        release()
+        exchange.endStreaming()
+    }
+
+    /// Resets the connection without a response, or before its end.
     package func abort() {
         guard let exchange else { return }
         release()
