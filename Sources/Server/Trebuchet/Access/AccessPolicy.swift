@@ -85,6 +85,10 @@ public struct AccessPolicy: Sendable {
     /// applies. A request without `Origin` is from a program other than a browser.
     public var acceptsHTTPCalls = false
 
+    /// The pages of other origins that may read responses of calls, streams and routes over HTTP; nil, the default, permits none. An
+    /// origin of the policy also passes the check of `origins`, except for WebSockets.
+    public var cors: CORSPolicy?
+
     /// Enables `Caller.current` for policies that accept every client without `authenticate`. Default false, which avoids its
     /// cost.
     public var identifiesCallers = false

@@ -41,6 +41,11 @@ enum ServeOptions {
                 "accept calls and streams over HTTP: 'POST /call/ACTOR/METHOD', 'GET /observe/ACTOR/STATE' (Docs/Guides/HTTP.md)"
             ),
             OptionSpec(
+                "--http-origins", "LIST",
+                "exact origins of web pages that may read calls and streams over HTTP, such as 'https://app.example'",
+                default: "none", form: .list,
+                check: { list throws(UsageError) in _ = try ServeCommand.httpOrigins(list) }),
+            OptionSpec(
                 "--schema", nil,
                 "publish the hosted actors at '/schema.json'",
                 default: "loopback only; disabled with --origins, --trusted-proxies or another host"),

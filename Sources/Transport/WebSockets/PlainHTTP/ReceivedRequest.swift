@@ -1,6 +1,6 @@
 package import Bytes
 package import Networking
-internal import Transports
+package import Transports
 
 /// The handler of one request. Its functions are called on the connection's reactor. `readBody` may call `didReceive` or `didReject` before
 /// it returns, so a handler calls it last.
@@ -50,6 +50,9 @@ package final class ReceivedRequest {
     /// The memory account of the connection.
     package var memory: MemoryAccount? { exchange?.account }
 
+    /// Fields of the response, in place of those of the same names that it has.
+    package var fields = HTTPHeaders()
+
     /// Counts the memory of the connection for the principal of the request too, until the response is complete.
     ///
     /// - Parameter owner: Keeps the budget the one of all connections of the principal while it exists.
@@ -80,6 +83,8 @@ package final class ReceivedRequest {
     package func respond(_ reply: StreamedResponse, isRefusal: Bool = false) {
         guard let exchange else { return }
         release()
+        var reply = reply
+        reply.response.headers.replace(with: fields)
         exchange.respond(reply, isRefusal: isRefusal)
     }
 
@@ -87,7 +92,11 @@ package final class ReceivedRequest {
     ///
     /// A client that accepts too little of pending output is disconnected, as for pages; so is one that falls behind as far as a
     /// WebSocket may not (`WebSocketLimits.sharedBytesUnsent`).
-    package func beginStreaming(_ response: HTTPResponse) { exchange?.beginStreaming(response) }
+    package func beginStreaming(_ response: HTTPResponse) {
+        var response = response
+        response.headers.replace(with: fields)
+        exchange?.beginStreaming(response)
+    }
 
     /// Indicates whether fewer bytes than the high watermark wait to be sent.
     package var isWritable: Bool { exchange?.isWritable ?? false }
