@@ -159,8 +159,3 @@ struct OpenAPISchemas {
         ])
     }
 }
-
-extension OrderedJSON {
-    /// The members of an object.
-    fileprivate var members: [(String, OrderedJSON)] { if case .object(let members) = self { members } else { [] } }
-}

@@ -1,4 +1,6 @@
-/// Writes the calls and streams over HTTP as an OpenAPI 3.1 document; Docs/Guides/HTTP.md describes the requests.
+internal import SwiftReading
+
+/// Writes the calls, streams and routes of methods over HTTP as an OpenAPI 3.1 document; Docs/Guides/HTTP.md describes the requests.
 struct OpenAPIWriter {
     /// A path, given by two operations.
     struct Collision: Error {
@@ -23,6 +25,10 @@ struct OpenAPIWriter {
         for actor in model.actors {
             for method in actor.methods {
                 try add("post", path(method.target, "call", of: actor), call(method, of: actor), of: actor)
+                guard let (attribute, names) = method.route, let components = attribute.components else { continue }
+                let path =
+                    "/" + components.map { $0.hasPrefix(":") ? "{\($0.dropFirst())}" : $0 }.joined(separator: "/")
+                try add(attribute.method, path, route(attribute, names, method, of: actor), of: actor)
             }
             for stream in actor.states { try add(stream, isState: true, of: actor) }
             for stream in actor.events { try add(stream, isState: false, of: actor) }
@@ -54,6 +60,7 @@ struct OpenAPIWriter {
         guard let index = paths.firstIndex(where: { Self.isSame($0.path, path) }) else {
             return paths.append((path, actor.swiftName, [(method, operation)]))
         }
+        // The same component may have another name in a second method.
         guard paths[index].path == path, !paths[index].operations.contains(where: { $0.0 == method }) else {
             throw Collision(path: path, actors: [paths[index].actor, actor.swiftName])
         }
@@ -85,6 +92,37 @@ struct OpenAPIWriter {
             arguments.append(title.adding(schemas.schema(parameter.type)))
         }
         members.append(("requestBody", Self.body("application/json", Self.tuple(arguments), isRequired: true)))
+        members.append(("responses", responses(result: method.result, error: method.error?.type)))
+        return .object(members)
+    }
+
+    private mutating func route(
+        _ attribute: HTTPAttribute, _ names: [String], _ method: ClientModel.Method, of actor: ClientModel.Actor
+    ) -> OrderedJSON {
+        var members = head("\(method.name).http", method.documentation, of: actor)
+        var parameters: [OrderedJSON] = []
+        var (properties, required): ([(String, OrderedJSON)], [OrderedJSON]) = ([], [])
+        for (name, parameter) in zip(names, method.parameters) {
+            let schema = schemas.schema(parameter.type.unwrapped)
+            let isInPath = attribute.parameters.contains(name)
+            if isInPath || !attribute.hasBody {
+                let place = isInPath ? "path" : "query"
+                parameters.append(
+                    Self.parameter(name, in: place, "", isRequired: !parameter.type.isOptional, schema: schema.members))
+            } else {
+                properties.append((name, schema))
+                if !parameter.type.isOptional { required.append(.string(name)) }
+            }
+        }
+        parameters.append(Self.reference("parameters", "Timeout"))
+        if method.isIdempotent { parameters.append(Self.reference("parameters", "IdempotencyKey")) }
+        members.append(("parameters", .array(parameters)))
+        if !properties.isEmpty {
+            let object = OrderedJSON.object(
+                [("type", .string("object")), ("properties", .object(properties))]
+                    + (required.isEmpty ? [] : [("required", .array(required))]))
+            members.append(("requestBody", Self.body("application/json", object, isRequired: !required.isEmpty)))
+        }
         members.append(("responses", responses(result: method.result, error: method.error?.type)))
         return .object(members)
     }
@@ -247,6 +285,9 @@ struct OpenAPIWriter {
 }
 
 extension OrderedJSON {
+    /// The members of an object.
+    var members: [(String, OrderedJSON)] { if case .object(let members) = self { members } else { [] } }
+
     /// Returns an object with the members of another one, except those that it has.
     fileprivate func adding(_ other: OrderedJSON) -> OrderedJSON {
         guard case .object(let members) = self, case .object(let more) = other else { return self }

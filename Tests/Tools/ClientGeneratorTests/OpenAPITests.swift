@@ -92,6 +92,33 @@ import Testing
         #expect(Self.value(pattern, "paths", "/observe/lists/{user}/{list}/items", "get") != nil)
     }
 
+    @Test("a method marked @HTTP has its route, with the parameters where requests have them")
+    func routes() throws {
+        let document = try Self.document(
+            """
+            import Trebuchet
+            @Trebuchet distributed actor Desk {
+                struct Order: Codable, Sendable { var id: Int }
+                @HTTP(.get, "/orders/:id") distributed func order(id: Int, deep: Bool?) -> Order { fatalError() }
+                @Idempotent @HTTP(.put, "/orders/:id") distributed func put(_ order: Order, id: Int, note: String?) {}
+                @HTTP(.delete, "/orders/:id/items") distributed func clear(id: Int) {}
+            }
+            """, ["Desk": "desk"])
+        try Self.validate(document)
+        let get = Self.value(document, "paths", "/orders/{id}", "get")
+        let parameters = Self.value(get, "parameters") as? [[String: Any]] ?? []
+        #expect(parameters.compactMap { $0["in"] as? String } == ["path", "query"])
+        #expect(parameters.first?["required"] as? Bool == true && parameters[1]["required"] == nil)
+        #expect(Self.value(get, "operationId") as? String == "Desk.order.http")
+        #expect(Self.value(get, "requestBody") == nil)
+        let put = Self.value(document, "paths", "/orders/{id}", "put")
+        let body = Self.value(put, "requestBody", "content", "application/json", "schema")
+        #expect(Self.value(body, "required") as? [String] == ["order"])
+        #expect((Self.value(body, "properties") as? [String: Any])?.keys.sorted() == ["note", "order"])
+        #expect(Self.value(document, "paths", "/orders/{id}/items", "delete", "responses", "204") != nil)
+        #expect(Self.value(document, "paths", "/call/desk/order(id:deep:)", "post") != nil)
+    }
+
     @Test("paths of two types, and unknown types, are errors")
     func collisions() throws {
         let two = """
@@ -113,7 +140,9 @@ import Testing
         let run = try Run(
             ServeProcess.built("trebuchet-generate"),
             ["openapi", "Sources/Tools/TrebuchetCLI/Demo", "--title", "Examples"]
-                + ["TodoList=todos", "Counter=counter", "PersistedCounter=persisted", "GameServer=game"].flatMap { ["--actor", $0] },
+                + ["TodoList=todos", "Counter=counter", "PersistedCounter=persisted", "GameServer=game"].flatMap {
+                    ["--actor", $0]
+                },
             in: Checkout.root)
         #expect(run.status == 0)
         let json = try JSONSerialization.jsonObject(with: Data(run.output.utf8))

@@ -4,27 +4,33 @@ internal import TrebuchetWire
 internal import WebSockets
 
 /// A call over HTTP. Only on the reactor of the request.
-final class HTTPCall: HTTPActorRequest {
+class HTTPCall: HTTPActorRequest {
     private var call: HTTPCallRequest?
 
-    override func readHead() throws(HTTPRejection) { call = try HTTPCallRequest(received.request.head) }
+    /// Reads the call of a request. Throws the refusal of a request.
+    func readCall(_ head: HTTPRequestHead) throws(HTTPRejection) -> HTTPCallRequest { try HTTPCallRequest(head) }
 
-    override func refusal(of caller: Caller?) -> HTTPProblem? {
+    /// Returns the arguments as JSON, separated by commas, given the body.
+    func arguments(_ body: [UInt8]) throws(EnvelopeError) -> [UInt8] { try HTTPCallRequest.arguments(body) }
+
+    final override func readHead() throws(HTTPRejection) { call = try readCall(received.request.head) }
+
+    final override func refusal(of caller: Caller?) -> HTTPProblem? {
         guard call?.idempotencyKey != nil, caller?.principal == nil else { return nil }
         let text =
             "\(IdempotencyKey.field) requires an authenticated caller, whose keys are distinguished from those of others"
         return HTTPProblem(.invalidArguments, text)
     }
 
-    override func message(_ body: [UInt8]) throws(EnvelopeError) -> [UInt8] {
+    final override func message(_ body: [UInt8]) throws(EnvelopeError) -> [UInt8] {
         guard let call else { throw EnvelopeError("no call") }
         let principal = caller?.principal?.id
         let session = call.idempotencyKey.flatMap { key in principal.map { IdempotencyKey.session(key, of: $0) } }
-        return try call.message(body, session: session)
+        return call.message(try arguments(body), session: session)
     }
 
     /// Responds with a message to the client; a message that does not concern the call has no effect.
-    override func receive(_ message: borrowing Message) {
+    final override func receive(_ message: borrowing Message) {
         let envelope = message.envelope
         switch message.kind {
         case .response:
@@ -49,7 +55,7 @@ final class HTTPCall: HTTPActorRequest {
         }
     }
 
-    override func didEnd(_ reason: String) {
+    final override func didEnd(_ reason: String) {
         respond(HTTPProblem(.unknownOutcome, "the server ended the request during the call: \(reason)"))
     }
 }

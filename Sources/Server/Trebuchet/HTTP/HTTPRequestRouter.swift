@@ -47,8 +47,11 @@ final class HTTPRequestRouter: Sendable {
                 status: 405, "the path has routes of \(match.allowedMethods)", headers: ["Allow": match.allowedMethods])
             return .last(problem.response)
         }
-        let values = match.values
-        return handled { HTTPRouteCall($0, to: route, values, at: $1, $2) }
+        let parameters = Dictionary(zip(route.parameterNames, match.values)) { first, _ in first }
+        switch route.action {
+        case .program(let handler): return handled { HTTPRouteCall($0, to: route, handler, parameters, at: $1, $2) }
+        case .method(let method): return handled { HTTPMethodCall($0, to: method, parameters, at: $1, $2) }
+        }
     }
 
     /// The response to a GET that neither a route nor a page answers; nil at a server without routes.

@@ -10,7 +10,8 @@ final class HTTPRouteCall: RequestHandler {
     private let shard: ServerShard
     private let admission: HTTPAdmission
     private let route: HTTPRoute
-    private let values: [String]
+    private let handler: HTTPRoutes.Handler
+    private let parameters: [String: String]
     private var caller: Caller?
     /// Its place among the requests of its host and principal, until the handler has ended.
     private var reservation: QuotaReservation?
@@ -21,10 +22,10 @@ final class HTTPRouteCall: RequestHandler {
     private var isAnswered = false
 
     init(
-        _ received: ReceivedRequest, to route: HTTPRoute, _ values: [String], at shard: ServerShard,
-        _ admission: HTTPAdmission
+        _ received: ReceivedRequest, to route: HTTPRoute, _ handler: @escaping HTTPRoutes.Handler,
+        _ parameters: [String: String], at shard: ServerShard, _ admission: HTTPAdmission
     ) {
-        (self.received, self.route, self.values) = (received, route, values)
+        (self.received, self.route, self.handler, self.parameters) = (received, route, handler, parameters)
         (self.shard, self.admission) = (shard, admission)
     }
 
@@ -62,10 +63,10 @@ final class HTTPRouteCall: RequestHandler {
         let head = received.request.head
         let request = RouteRequest(
             method: head.method, path: head.path,
-            parameters: Dictionary(zip(route.parameterNames, values)) { first, _ in first },
+            parameters: parameters,
             queryItems: RouteRequest.items(of: head.query), headers: head.headers, body: body,
             remoteAddress: received.request.remoteAddress, caller: caller, actorSystem: shard.system)
-        let (handler, reactor) = (route.handler, shard.reactor)
+        let (handler, reactor) = (self.handler, shard.reactor)
         let pending = LoopBound(self, on: reactor)
         // Actors on this server are called directly and inherit it; others are called over a connection of the server.
         let server = Caller(connection: CallerConnection(ofServer: (), isShared: true))

@@ -70,15 +70,41 @@ public struct HTTPRoutes {
         add("DELETE", path, authenticated, bodyBytes, timeout, handler)
     }
 
+    /// Adds the routes of all `@HTTP` methods of an actor type.
+    ///
+    ///     routes.serve(OrderDesk.self, as: "orders")
+    ///
+    /// A request calls the method as a client of the server does: it is authenticated, and `AccessPolicy.authorize`, rates, limits,
+    /// deadlines and interceptors apply. `Idempotency-Key`, `Trebuchet-Timeout` and `traceparent` are as for calls over HTTP, which
+    /// need not be enabled. A type without such methods traps.
+    ///
+    /// - Parameter name: The name of the actor, as for `expose`; the actor may be exposed later, or be activated on demand.
+    public mutating func serve<A: TrebuchetActor>(_ type: A.Type, as name: String) {
+        let entry = ActorTypes.entry(of: type)
+        // unreachable from data: the program writes the type.
+        precondition(!entry.routes.isEmpty, "\(entry.name) has no method marked @HTTP")
+        for (target, route) in entry.routes {
+            let method = HTTPServedMethod(actor: name, target: target, route: route)
+            add(route.method, route.path, .method(method))
+        }
+    }
+
     private mutating func add(
         _ method: String, _ path: String, _ isAuthenticated: Bool, _ bodyBytes: Int?, _ timeout: Duration?,
         _ handler: @escaping Handler
+    ) {
+        add(method, path, .program(handler), isAuthenticated: isAuthenticated, bodyBytes: bodyBytes, timeout: timeout)
+    }
+
+    private mutating func add(
+        _ method: String, _ path: String, _ action: HTTPRoute.Action, isAuthenticated: Bool = false,
+        bodyBytes: Int? = nil, timeout: Duration? = nil
     ) {
         guard failure == nil else { return }
         do throws(TransportError) {
             let route = HTTPRoute(
                 method: method, path: path, components: try HTTPRoute.components(of: path),
-                isAuthenticated: isAuthenticated, bodyBytes: bodyBytes, timeout: timeout, handler: handler)
+                isAuthenticated: isAuthenticated, bodyBytes: bodyBytes, timeout: timeout, action: action)
             guard tree.insert(route) else {
                 throw TransportError(.addressInvalid, "route '\(path)': another route of \(method) has this path")
             }
