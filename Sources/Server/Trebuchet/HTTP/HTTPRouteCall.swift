@@ -83,7 +83,7 @@ final class HTTPRouteCall: RequestHandler {
                 }
                 guard await reactor.perform({ pending.value.beginStreaming(response) }) else { return }
                 do {
-                    try await chunks { try await Self.write($0, over: pending, on: reactor) }
+                    try await chunks { try await HTTPRouteCall.write($0, over: pending, on: reactor) }
                     reactor.execute { pending.value.didEndStreaming(nil) }
                 } catch {
                     reactor.execute { pending.value.didEndStreaming(error) }

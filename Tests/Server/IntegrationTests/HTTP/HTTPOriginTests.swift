@@ -12,11 +12,15 @@ import WebSockets
         "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type",
     ]) { $1 }
 
-    private static func withServer(
-        _ change: (inout AccessPolicy) -> Void = { _ in }, _ body: (TestServer) async throws -> Void
-    ) async throws {
+    private static func access(_ change: (inout AccessPolicy) -> Void = { _ in }) -> AccessPolicy {
         var access = accessForPages(of: ["https://app.example", "http://localhost:3000"])
         change(&access)
+        return access
+    }
+
+    private static func withServer(
+        _ access: AccessPolicy = access(), _ body: (TestServer) async throws -> Void
+    ) async throws {
         try await withTestServer(reactors: 2, access: access) { server in
             await server.expose(HTTPTestActor(actorSystem: server.actorSystem), as: "desk")
             try server.http { routes in
@@ -68,9 +72,7 @@ import WebSockets
 
     @Test("responses to listed pages may be read, also refusals and streams; others depend on the origin too")
     func responses() async throws {
-        try await Self.withServer {
-            $0.cors?.allowsCredentials = true
-        } _: { test in
+        try await Self.withServer(Self.access { $0.cors?.allowsCredentials = true }) { test in
             func permitted(_ reply: PageClient.Reply) -> Bool {
                 reply.fields["access-control-allow-origin"] == "https://app.example"
                     && reply.fields["access-control-allow-credentials"] == "true"
@@ -119,9 +121,7 @@ import WebSockets
             let reply = try await PageClient(test.address).get("/", upgrade.merging(Self.page) { $1 })
             #expect(reply.status == 403)
         }
-        try await Self.withServer {
-            $0.cors = nil
-        } _: { test in
+        try await Self.withServer(Self.access { $0.cors = nil }) { (test) async throws in
             #expect(try await PageClient(test.address).get("/orders", Self.page).status == 403)
             #expect(try await PageClient(test.address).get("/orders", Self.preflight, method: "OPTIONS").status == 403)
         }
@@ -129,10 +129,11 @@ import WebSockets
 
     @Test("without a list the policy has the origins of the server")
     func sharedOrigins() async throws {
-        try await Self.withServer {
+        let access = Self.access {
             $0.origins = ["https://other.example"]
             $0.cors = CORSPolicy()
-        } _: { test in
+        }
+        try await Self.withServer(access) { test in
             let reply = try await PageClient(test.address).get("/orders", ["Origin": "https://other.example"])
             #expect(reply.status == 200)
             #expect(reply.fields["access-control-allow-origin"] == "https://other.example")

@@ -103,7 +103,7 @@ final class PageClient: Sendable {
     func chunk() async throws -> [UInt8] { try await onThread { [self] in try receiveChunk() } }
 
     /// The rest of a body that ends with the connection.
-    func rest() async throws -> String {
+    func rest() async -> String {
         await onThread { [self] in
             var (text, byte) = ([UInt8](), UInt8(0))
             while recv(descriptor, &byte, 1, 0) == 1 { text.append(byte) }
@@ -140,7 +140,11 @@ final class PageClient: Sendable {
             reply.body = try take(reply.fields["content-length"].flatMap { Int($0) } ?? 0)
             return reply
         }
-        while case let chunk = try receiveChunk(), !chunk.isEmpty { reply.body += chunk }
+        var chunk = try receiveChunk()
+        while !chunk.isEmpty {
+            reply.body += chunk
+            chunk = try receiveChunk()
+        }
         return reply
     }
 
