@@ -206,13 +206,15 @@ import TrebuchetTesting
     @Test("a comment is sent in each ping interval without a value")
     func heartbeats() async throws {
         let clock = TestTime()
-        try await Self.withServer(clock: clock) { test in
+        var limits = Self.limits
+        limits.connections.pingInterval = .seconds(3_600)
+        try await Self.withServer(limits: limits, clock: clock) { test in
             let events = try await EventClient.start("/observe/desk/count", of: PageClient(test.address))
             #expect(try await events.data() == "0")
             // The first interval had a value.
-            await clock.advance(by: .seconds(20))
+            await clock.advance(by: .seconds(3_600))
             for _ in 0..<3 {
-                await clock.advance(by: .seconds(20))
+                await clock.advance(by: .seconds(3_600))
                 #expect(try await events.next() == EventClient.Event(isComment: true))
             }
             try await Self.call(test, "desk/add(_:)", "[1]")
@@ -222,7 +224,11 @@ import TrebuchetTesting
 
     @Test("a slow reader gets the newest value, and holds a bounded amount of memory")
     func slowReader() async throws {
-        try await Self.withServer { test in
+        var limits = Self.limits
+        // The client reads as soon as the machine has made the changes.
+        limits.pages.transferInterval = .seconds(3_600)
+        limits.streams.supersededVersionTimeout = .seconds(3_600)
+        try await Self.withServer(limits: limits) { test in
             let client = try PageClient(test.address, receiveBuffer: 4_096)
             let events = try await EventClient.start("/observe/desk/note", of: client)
             #expect(try await events.data() == "\"\"")
