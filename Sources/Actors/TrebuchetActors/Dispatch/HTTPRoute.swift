@@ -1,9 +1,14 @@
 /// The method of a route over HTTP: the first argument of `@HTTP`.
 public enum HTTPRouteMethod: String, Sendable {
+    /// Reads something, without a body. The route serves HEAD too.
     case get = "GET"
+    /// Does something each time.
     case post = "POST"
+    /// Replaces something, with the same effect if it is repeated.
     case put = "PUT"
+    /// Changes parts of something.
     case patch = "PATCH"
+    /// Removes something, without a body.
     case delete = "DELETE"
 }
 
