@@ -1,7 +1,7 @@
 package import SwiftSyntax
 
 /// The arguments of `@HTTP(.post, "/orders/:id")`, read from the attribute.
-package struct HTTPAttribute {
+package struct HTTPAttribute: Sendable {
     /// The methods of routes, as the attribute has them.
     package static let methods = ["get", "post", "put", "patch", "delete"]
 

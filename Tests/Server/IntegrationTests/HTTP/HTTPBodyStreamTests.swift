@@ -10,6 +10,11 @@ import WebSockets
 @Suite(.timeLimit(.minutes(5))) struct HTTPBodyStreamTests {
     private struct Failure: Error {}
 
+    /// The maximum of the buffered memory.
+    private final class Peak: Sendable {
+        let bytes = Mutex(0)
+    }
+
     /// The numbers 0 to `count` − 1 as lines of at least `size` bytes, then perhaps an error.
     private struct Lines: AsyncSequence, Sendable {
         var count: Int
@@ -87,17 +92,17 @@ import WebSockets
 
     @Test("a sequence is read as fast as its client reads, with a bounded amount of memory")
     func backpressure() async throws {
-        let peak = Mutex(0)
+        let peak = Peak()
         try await Self.withServer { server in
             Lines(count: 400, size: 60_000) { _ in
-                peak.withLock { $0 = max($0, server.context.memory.usedBytes) }
+                peak.bytes.withLock { $0 = max($0, server.context.memory.usedBytes) }
             }
         } _: { test in
             let client = try PageClient(test.address, receiveBuffer: 4_096)
             let reply = try await client.get("/lines")
             #expect(reply.body.count > 400 * 60_000)
         }
-        #expect(peak.withLock { $0 } < 512 << 10)
+        #expect(peak.bytes.withLock { $0 } < 512 << 10)
     }
 
     @Test("an error of the sequence, and a chunk over the limit, reset the connection", arguments: [true, false])
