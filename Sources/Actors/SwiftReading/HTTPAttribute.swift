@@ -16,9 +16,11 @@ package struct HTTPAttribute: Sendable {
         guard case .argumentList(let arguments)? = attribute.arguments, arguments.count == 2,
             let method = arguments.first?.expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text,
             Self.methods.contains(method), let last = arguments.last,
-            let path = last.expression.as(StringLiteralExprSyntax.self)?.representedLiteralValue
+            let literal = last.expression.as(StringLiteralExprSyntax.self), literal.segments.count == 1,
+            case .stringSegment(let path)? = literal.segments.first
         else { return nil }
-        (self.method, self.path, pathExpression) = (method, path, last.expression)
+        // No escape is part of a path.
+        (self.method, self.path, pathExpression) = (method, path.content.text, last.expression)
     }
 
     /// Indicates whether requests have a body with the parameters that are not in the path. Without one they are in the query.
