@@ -45,7 +45,7 @@ struct OpenAPISchemas {
 
     private mutating func reference(_ id: Int, _ arguments: [WireType], _ type: WireType) -> OrderedJSON {
         guard let definition = model.definitions[id] else { return .object([]) }
-        let parts = [definition.name] + arguments.map { name(of: $0) }
+        let parts = [definition.name] + arguments.map { shortName(of: $0) }
         let base = String(parts.joined(separator: "_").map { Self.isNameCharacter($0) ? $0 : "_" })
         // Other types may have the same name after the replacement of characters.
         var (name, number) = (base == Self.problem ? base + "_" : base, 2)
@@ -67,16 +67,16 @@ struct OpenAPISchemas {
     }
 
     /// Returns a short name of a generic argument.
-    private func name(of type: WireType) -> String {
+    private func shortName(of type: WireType) -> String {
         switch type {
         case .named(let id, let arguments):
-            ([model.definitions[id]?.name ?? ""] + arguments.map { name(of: $0) }).joined(separator: "_")
+            ([model.definitions[id]?.name ?? ""] + arguments.map { shortName(of: $0) }).joined(separator: "_")
         case .number(let name), .bigint(let name): name
-        case .array(let element), .set(let element): name(of: element) + "Array"
-        case .optional(let wrapped): name(of: wrapped) + "Optional"
+        case .array(let element), .set(let element): shortName(of: element) + "Array"
+        case .optional(let wrapped): shortName(of: wrapped) + "Optional"
         case .reference(let actor): actor
-        case .record(_, let value), .map(_, let value): name(of: value) + "Dictionary"
-        case .range(let bound): name(of: bound) + "Range"
+        case .record(_, let value), .map(_, let value): shortName(of: value) + "Dictionary"
+        case .range(let bound): shortName(of: bound) + "Range"
         case .parameter, .custom, .unknown: "Any"
         default: "\(type)".prefix(1).uppercased() + "\(type)".dropFirst()
         }

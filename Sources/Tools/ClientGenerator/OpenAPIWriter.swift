@@ -26,9 +26,8 @@ struct OpenAPIWriter {
             for method in actor.methods {
                 try add("post", path(method.target, "call", of: actor), call(method, of: actor), of: actor)
                 guard let (attribute, names) = method.route, let components = attribute.components else { continue }
-                let path =
-                    "/" + components.map { $0.hasPrefix(":") ? "{\($0.dropFirst())}" : $0 }.joined(separator: "/")
-                try add(attribute.method, path, route(attribute, names, method, of: actor), of: actor)
+                let template = components.map { $0.hasPrefix(":") ? "{\($0.dropFirst())}" : $0 }.joined(separator: "/")
+                try add(attribute.method, "/" + template, route(attribute, names, method, of: actor), of: actor)
             }
             for stream in actor.states { try add(stream, isState: true, of: actor) }
             for stream in actor.events { try add(stream, isState: false, of: actor) }
