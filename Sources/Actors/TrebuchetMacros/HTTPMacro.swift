@@ -99,7 +99,7 @@ struct HTTPMethodRoute {
         let (type, isOptional) = unwrapped(parameter.type)
         let optional = isOptional ? ", optional: true" : ""
         if attribute.parameters.contains(name) {
-            guard !isOptional, let form = form(of: type) else {
+            guard !isOptional, let form = valueForm(of: type) else {
                 throw error(
                     "path.type", at: parameter.type,
                     "'\(name)' is in the path, where its type '\(parameter.type.trimmedDescription)' is not supported; \(supported)"
@@ -108,7 +108,7 @@ struct HTTPMethodRoute {
             return ".path(\"\(name)\", .\(form.rawValue))"
         }
         guard !attribute.hasBody else { return ".body(\"\(name)\"\(optional))" }
-        guard let form = form(of: type) else {
+        guard let form = valueForm(of: type) else {
             throw error(
                 "query.type", at: parameter.type,
                 "'\(name)' is in the query, since a request of .\(attribute.method) has no body; its type "
@@ -120,7 +120,7 @@ struct HTTPMethodRoute {
 
     private static let supported = "use String, UUID, Bool, an integer or a floating-point type"
 
-    private static func form(of type: TypeSyntax) -> Form? {
+    private static func valueForm(of type: TypeSyntax) -> Form? {
         let name = type.trimmedDescription
         switch name.hasPrefix("Swift.") ? String(name.dropFirst(6)) : name {
         case "String", "UUID", "Foundation.UUID": return .text
