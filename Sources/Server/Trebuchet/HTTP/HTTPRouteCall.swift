@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Networking
 internal import Transports
 internal import TrebuchetActors

@@ -152,7 +152,7 @@ extension HTTPResponse {
     ///   - status: 200 by default.
     public static func stream<Chunks: AsyncSequence & Sendable>(
         _ chunks: Chunks, type: String, status: Int = 200
-    ) -> HTTPResponse where Chunks.Element == [UInt8] {
+    ) -> HTTPResponse where Chunks.Element == [UInt8], Chunks.AsyncIterator: SendableMetatype {
         var response = HTTPResponse(status: status, headers: ["Content-Type": type])
         response.chunks = { write in for try await chunk in chunks { try await write(chunk) } }
         return response

@@ -1,5 +1,7 @@
 internal import Bytes
 internal import Networking
+internal import Platform
+internal import Transports
 internal import TrebuchetActors
 internal import TrebuchetWire
 internal import WebSockets

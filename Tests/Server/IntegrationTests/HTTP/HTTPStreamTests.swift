@@ -1,6 +1,8 @@
+import Bytes
 import Platform
 import TestSupport
 import Testing
+import Transports
 import Trebuchet
 import TrebuchetTesting
 
