@@ -27,6 +27,8 @@ struct DistributedMember {
     let isIdempotent: Bool
     let isRedacted: Bool
     let isDeprecated: Bool
+    /// The route of a method marked `@HTTP`; nil for an invalid one, whose errors that macro reports.
+    let route: HTTPMethodRoute?
 
     init(_ function: FunctionDeclSyntax) throws(DiagnosticsError) {
         let clause = function.signature.parameterClause.parameters
@@ -47,6 +49,8 @@ struct DistributedMember {
         isIdempotent = function.attributes.attribute(named: IdempotentMacro.attributeName) != nil
         isRedacted = function.attributes.attribute(named: RedactedMacro.attributeName) != nil
         isDeprecated = function.attributes.deprecation != nil
+        route = function.attributes.attribute(named: HTTPMacro.attributeName)
+            .flatMap { try? HTTPMethodRoute(function, $0) }
     }
 
     /// Reads a computed property; nil without a getter, which the compiler reports.
@@ -69,6 +73,7 @@ struct DistributedMember {
         isIdempotent = false
         isRedacted = false
         isDeprecated = variable.attributes.deprecation != nil
+        route = nil
     }
 
     /// Returns a label as written in a call. Only a few keywords need backticks there.

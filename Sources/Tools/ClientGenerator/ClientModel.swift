@@ -1,3 +1,5 @@
+internal import SwiftReading
+
 /// The content of a client: actors, and the types that they use.
 package struct ClientModel: Sendable {
     /// The comment above a declaration, and its deprecation.
@@ -81,6 +83,8 @@ package struct ClientModel: Sendable {
         package let isIdempotent: Bool
         package let documentation: Documentation
         let location: SourcePosition
+        /// The route over HTTP, if any, with the names of the parameters in requests.
+        var route: (attribute: HTTPAttribute, names: [String])?
     }
 
     /// A streamed state, or a stream of events.

@@ -98,7 +98,7 @@ import Testing
     @Test(
         "invalid arguments are reported",
         arguments: [
-            ([], 2, "pass 'typescript' or 'schema'"), (["kotlin"], 2, "unknown command 'kotlin'"),
+            ([], 2, "pass 'typescript', 'schema' or 'openapi'"), (["kotlin"], 2, "unknown command 'kotlin'"),
             (["typescript", "--check"], 2, "--check requires --output FILE"),
             (["typescript", "--bad"], 2, "unknown option --bad"),
             (["typescript", "--output"], 2, "--output requires a value"),
@@ -108,6 +108,8 @@ import Testing
             (["schema", "--json"], 2, "--json requires --compare"),
             (["schema", "--compare", "a.json", "--fail-on", "me"], 2, "unknown value 'me' of --fail-on"),
             (["schema", "--help"], 0, "usage: trebuchet-generate"),
+            (["openapi", "--actor", "Desk"], 2, "--actor requires TYPE=NAME"),
+            (["openapi", "--actor", "Desk=a//b"], 2, "--actor requires TYPE=NAME"),
         ])
     func wrongUse(arguments: [String], status: Int32, message: String) throws {
         let run = try Run(ServeProcess.built("trebuchet-generate"), arguments, in: Checkout.root)
