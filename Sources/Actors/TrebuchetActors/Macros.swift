@@ -80,6 +80,23 @@ public macro StreamedEvents(buffer: Int = 256, persisted: Bool = false, keeping:
 @attached(peer)
 public macro Idempotent() = #externalMacro(module: "TrebuchetMacros", type: "IdempotentMacro")
 
+/// Makes this `distributed func` a route over HTTP, at a server that adds the routes of its actor type with `routes.serve(_:as:)`:
+///
+///     @HTTP(.post, "/orders/:id/items")
+///     distributed func addItem(id: String, product: String, count: Int?) throws -> Order { … }
+///
+/// Parameters of the path have the names of the method's parameters: their labels, or their names if they have no label. The other
+/// arguments are the members of a JSON object in the body, or items of the query for `.get` and `.delete`, which have no body. A missing
+/// argument is nil if its type is an optional. Parameters in a path or a query are of the types `String`, `UUID`, `Bool`, integers and
+/// floating-point numbers. The result is JSON, and an error is a problem document. See Docs/Guides/HTTP.md.
+///
+/// - Parameters:
+///   - method: The method of requests. A method that changes something is not for `.get`, which links of other pages can send.
+///   - path: A path, such as `/orders/:id`, as for other routes of a server.
+@attached(peer)
+public macro HTTP(_ method: HTTPRouteMethod, _ path: String) =
+    #externalMacro(module: "TrebuchetMacros", type: "HTTPMacro")
+
 /// Hides the arguments of this `distributed func` from the inspector, which shows those of all other calls while it is used.
 /// For passwords, codes and other data that only the caller may know. Logs, metrics and event handlers never contain arguments.
 ///

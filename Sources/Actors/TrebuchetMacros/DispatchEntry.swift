@@ -20,6 +20,7 @@ struct DispatchEntry {
         if let type = member.errorType { head.append("throwing: \(type).self") }
         if member.isIdempotent { head.append("idempotent: true") }
         if member.isRedacted { head.append("redacted: true") }
+        if let route = member.route { head.append("http: \(route.source)") }
         let closure = isInPlace ? synchronousClosure : asynchronousClosure
         return ".\(isInPlace ? "sync" : "async")(\(head.joined(separator: ", "))) \(closure)"
     }

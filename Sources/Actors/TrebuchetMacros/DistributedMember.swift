@@ -26,6 +26,8 @@ struct DistributedMember {
     let returnsValue: Bool
     let isIdempotent: Bool
     let isRedacted: Bool
+    /// The route of a method marked `@HTTP`; nil for an invalid one, whose errors that macro reports.
+    let route: HTTPMethodRoute?
 
     init(_ function: FunctionDeclSyntax) throws(DiagnosticsError) {
         let clause = function.signature.parameterClause.parameters
@@ -45,6 +47,8 @@ struct DistributedMember {
         returnsValue = function.signature.returnClause.map { !$0.type.isVoid } ?? false
         isIdempotent = function.attributes.attribute(named: IdempotentMacro.attributeName) != nil
         isRedacted = function.attributes.attribute(named: RedactedMacro.attributeName) != nil
+        route = function.attributes.attribute(named: HTTPMacro.attributeName)
+            .flatMap { try? HTTPMethodRoute(function, $0) }
     }
 
     /// Reads a computed property; nil without a getter, which the compiler reports.
@@ -66,6 +70,7 @@ struct DistributedMember {
         returnsValue = true
         isIdempotent = false
         isRedacted = false
+        route = nil
     }
 
     /// Returns a label as written in a call. Only a few keywords need backticks there.

@@ -17,6 +17,14 @@ extension MethodMarkerMacro {
         of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol,
         in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] {
+        try checkPlace(of: node, declaration, in: context)
+        return []
+    }
+
+    /// Throws the error of a marker at another place than a distributed method of an actor marked `@Trebuchet`.
+    static func checkPlace(
+        of node: AttributeSyntax, _ declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext
+    ) throws {
         guard let function = declaration.as(FunctionDeclSyntax.self), function.modifiers.isDistributed else {
             throw DiagnosticsError(diagnostics: [
                 MacroDiagnostic.error(
@@ -32,7 +40,6 @@ extension MethodMarkerMacro {
                     "'@\(attributeName)' works only in the body of a distributed actor marked '@Trebuchet'")
             ])
         }
-        return []
     }
 }
 

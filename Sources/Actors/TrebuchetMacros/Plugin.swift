@@ -18,6 +18,7 @@ struct Provider: PluginProvider {
             "TrebuchetMacro": TrebuchetMacro.self, "StreamedStateMacro": StreamedStateMacro.self,
             "StreamedEventsMacro": StreamedEventsMacro.self,
             "IdempotentMacro": IdempotentMacro.self, "RedactedMacro": RedactedMacro.self,
+            "HTTPMacro": HTTPMacro.self,
             "WireMacro": WireMacro.self,
         ]
     }

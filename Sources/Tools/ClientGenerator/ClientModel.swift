@@ -1,3 +1,5 @@
+internal import SwiftReading
+
 /// The content of a client: actors, and the types that they use.
 package struct ClientModel: Sendable {
     /// A member of an object.
@@ -71,6 +73,8 @@ package struct ClientModel: Sendable {
         package let isIdempotent: Bool
         package let documentation: [String]
         let location: SourcePosition
+        /// The route over HTTP, if any, with the names of the parameters in requests.
+        var route: (attribute: HTTPAttribute, names: [String])?
     }
 
     /// A streamed state, or a stream of events.

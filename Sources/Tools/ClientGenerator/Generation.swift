@@ -8,6 +8,10 @@ package struct Generation: Sendable {
         package var defines: Set<String> = []
         /// The path from which the generated file imports the client library.
         package var runtime = "./trebuchet.js"
+        /// The names of actors in the paths of an OpenAPI document, by the Swift names of their types.
+        package var actorNames: [String: String] = [:]
+        /// The title of an OpenAPI document.
+        package var title = "Actors"
         /// The command in the first line of the file.
         package var command = "trebuchet generate typescript"
 
@@ -47,4 +51,18 @@ package struct Generation: Sendable {
     }
 
     package var schema: String { SchemaWriter(model: model).file() }
+
+    /// Returns an OpenAPI document. Throws the reason why there is none.
+    package func openAPI() throws(GeneratorDiagnostic) -> String {
+        let unknown = options.actorNames.keys.filter { name in !model.actors.contains { $0.swiftName == name } }
+        if let name = unknown.min() { throw .error("'--actor \(name)': the sources have no such actor") }
+        var writer = OpenAPIWriter(model, names: options.actorNames)
+        do throws(OpenAPIWriter.Collision) {
+            return try writer.file(title: options.title)
+        } catch {
+            throw .error(
+                "'\(error.path)' is a path of both '\(error.actors[0])' and '\(error.actors[1])'; give their names, as in "
+                    + "'--actor \(error.actors[0])=NAME'")
+        }
+    }
 }

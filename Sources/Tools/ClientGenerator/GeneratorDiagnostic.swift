@@ -1,11 +1,14 @@
 /// A diagnostic of the generator about a location in the sources.
-package struct GeneratorDiagnostic: Hashable, Sendable, CustomStringConvertible {
+package struct GeneratorDiagnostic: Error, Hashable, Sendable, CustomStringConvertible {
     /// The severity of a diagnostic. An error prevents the generation.
     package enum Severity: String, Sendable { case error, warning }
 
     package let severity: Severity
     package let location: SourcePosition?
     package let message: String
+
+    /// Returns an error without a location.
+    static func error(_ message: String) -> Self { Self(severity: .error, location: nil, message: message) }
 
     /// The text in the format of compilers, such as `Sources/App/Todo.swift:4:9: error: …`.
     package var description: String { (location.map { "\($0): " } ?? "") + "\(severity): \(message)" }

@@ -71,12 +71,15 @@ extension ModelBuilder {
         if let returned = function.signature.returnClause?.type, !returned.isVoid {
             result = customTypeName(directives).map { .custom($0) } ?? read(returned, scope)
         }
+        let attributes = index.conditions.attributes(function.attributes)
+        let route = attributes.first { $0.plainName == "HTTP" }.flatMap { HTTPAttribute($0) }
         return ClientModel.Method(
             name: function.name.plainText, target: target, baseName: function.name.plainText,
             labels: clause.map(\.firstName.plainText), parameters: parameters, result: result,
             error: error(function.signature.effectSpecifiers?.throwsClause, scope),
-            isIdempotent: index.conditions.attributes(function.attributes).contains { $0.plainName == "Idempotent" },
-            documentation: comments.documentation, location: location)
+            isIdempotent: attributes.contains { $0.plainName == "Idempotent" },
+            documentation: comments.documentation, location: location,
+            route: route.map { ($0, clause.map { HTTPAttribute.name(of: $0) }) })
     }
 
     private func parameter(_ parameter: FunctionParameterSyntax, _ scope: Scope) -> WireType {

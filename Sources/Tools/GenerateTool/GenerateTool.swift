@@ -26,7 +26,18 @@ enum GenerateTool {
         let generation = Generation(try SwiftSources.read(options.paths), options: options.generation)
         for problem in generation.problems { printMessage("\(problem)") }
         if generation.hasErrors { throw .failed("no output because of the errors above") }
-        let text = options.form == .typescript ? generation.typeScript : generation.schema
+        let text: String
+        switch options.form {
+        case .typescript: text = generation.typeScript
+        case .schema: text = generation.schema
+        case .openapi:
+            do throws(GeneratorDiagnostic) {
+                text = try generation.openAPI()
+            } catch {
+                printMessage("\(error)")
+                throw .failed("no output because of the error above")
+            }
+        }
         guard let output = options.output else { return print(text, terminator: "") }
         if options.isCheck { return try check(output, text) }
         try write(text, to: output)

@@ -22,6 +22,8 @@ final class PlainHTTPExchange: Resumable {
         /// A handler has the whole request.
         case handling
         case sending
+        /// A handler writes the body of the response.
+        case streaming
         case ended
     }
 
@@ -42,14 +44,20 @@ final class PlainHTTPExchange: Resumable {
     /// Input after the head that was read, or after the body if it was read.
     private var bufferedInput = ByteBuffer()
     private var counted = 0
+    /// The account that counts these bytes; the channel has none after its end.
+    private var countedIn: MemoryAccount?
     private var isQueued = false
 
     // The state of the current request with a handler.
     private var received: ReceivedRequest?
     private var bodyReader: HTTPBodyReader?
     private var body: [UInt8] = []
-    /// The size of the body that the handler has, or of the response.
+    /// The size of the response in memory.
     private var heldBytes = 0
+    /// The body that the handler has, unless it is small.
+    private(set) var heldBody: CountedBytes?
+    /// The owner of the budget that counts the memory of the current request for its principal.
+    private var budgetOwner: (any AnyObject & Sendable)?
     /// The bytes of the body that were not read, at most `maximumUnreadBody`.
     private var unreadBody = 0
     /// An object that the handlers of the connection's requests share.
@@ -57,6 +65,9 @@ final class PlainHTTPExchange: Resumable {
 
     // The state of the current response.
     private var isHead = false
+    private var isChunked = false
+    /// True if output was pending at the last check of a streamed response.
+    private var wasBehind = false
     private var keepsAlive = false
     private var remainingBody: StreamedResponse.RemainingBody?
     private var offset = 0
@@ -81,6 +92,21 @@ final class PlainHTTPExchange: Resumable {
     var isAnswering: Bool { phase != .idle && phase != .ended }
     var isOpen: Bool { channel.isOpen && phase != .ended }
     var account: MemoryAccount? { channel.account }
+
+    /// The budget of requests without a principal.
+    private static let noPrincipal = MemoryBudget(limit: .max)
+
+    /// Counts the memory of the connection for the principal of the current request too, until the response is complete.
+    func join(_ principal: MemoryBudget, of owner: any AnyObject & Sendable) {
+        budgetOwner = owner
+        channel.account?.join(principal)
+    }
+
+    private func leavePrincipal() {
+        guard budgetOwner != nil else { return }
+        budgetOwner = nil
+        channel.account?.join(Self.noPrincipal)
+    }
 
     /// Makes the current response the last one.
     func answerNoMore() { keepsAlive = false }
@@ -184,12 +210,18 @@ final class PlainHTTPExchange: Resumable {
         switch phase {
         case .sending: sendMore()
         case .idle: upgrade.readBuffered()
-        case .finding, .admitting, .receiving, .handling, .ended: break
+        case .finding, .admitting, .receiving, .handling, .streaming, .ended: break
         }
     }
 
     /// Continues when the output has been sent.
-    func didBecomeWritable() { if phase == .sending { scheduleResume() } }
+    func didBecomeWritable() {
+        switch phase {
+        case .sending: scheduleResume()
+        case .streaming: received?.handler?.didBecomeWritable()
+        default: break
+        }
+    }
 
     private func sendMore() {
         // The channel calls back when less output is pending.
@@ -233,6 +265,7 @@ final class PlainHTTPExchange: Resumable {
             phase = .ended
             return upgrade.endAfterAnswer(unreadBody: unreadBody)
         }
+        leavePrincipal()
         phase = .idle
         upgrade.awaitNext()
         if bufferedInput.isEmpty { channel.resumeReading() } else { scheduleResume() }
@@ -283,7 +316,9 @@ final class PlainHTTPExchange: Resumable {
     func receiveInput(_ bytes: UnsafeMutableRawBufferPointer) {
         guard phase != .receiving else { return receiveBody(bytes) }
         bufferPausedInput(bytes)
-        if phase == .handling, bufferedInput.count >= Self.maximumReadBytes { channel.pauseReading() }
+        if phase == .handling || phase == .streaming, bufferedInput.count >= Self.maximumReadBytes {
+            channel.pauseReading()
+        }
     }
 
     private func receiveBody(_ bytes: UnsafeMutableRawBufferPointer) {
@@ -305,7 +340,13 @@ final class PlainHTTPExchange: Resumable {
         timeoutTimer?.cancel()
         (bodyReader, unreadBody) = (nil, 0)
         let whole = body
-        (body, heldBytes) = ([], whole.count)
+        body = []
+        if whole.count >= ByteChannel.minimumCountedBytes, let countedIn {
+            heldBody = CountedBytes(whole.count, in: countedIn, owner: budgetOwner)
+            counted -= whole.count
+        }
+        // A decrease of the counted memory never fails.
+        try? count()
         if bufferedInput.count < Self.maximumReadBytes { channel.resumeReading() }
         received?.handler?.didReceive(whole)
     }
@@ -329,12 +370,76 @@ final class PlainHTTPExchange: Resumable {
         received = nil
         timeoutTimer?.cancel()
         if unreadBody > 0 { keepsAlive = false }
-        (bodyReader, body, heldBytes) = (nil, [], reply.ownBytes)
+        (bodyReader, body, heldBytes, heldBody) = (nil, [], reply.ownBytes, nil)
         channel.pauseReading()
         beginWatch()
         // Without a limit: the response exists, and the client must not repeat a request that has run.
         countResponse()
         channel.corked { send(reply, isRefusal: isRefusal) }
+    }
+
+    // MARK: Streamed responses
+
+    var isWritable: Bool { channel.isWritable }
+    var pendingBytes: Int { channel.pendingBytes }
+    var acknowledgedBytes: UInt64? { channel.acknowledgedBytes }
+    func inOneWrite(_ body: () -> Void) { channel.corked(body) }
+
+    /// Sends the head of a response whose body the handler of the current request writes. The connection is read further, so that
+    /// the end of the client is noticed.
+    func beginStreaming(_ response: HTTPResponse) {
+        guard isOpen, phase == .handling, let request = received?.request.head else { return }
+        phase = .streaming
+        (heldBody, isChunked) = (nil, request.minorVersion >= 1)
+        if !isChunked || unreadBody > 0 { keepsAlive = false }
+        channel.limits = configuration.times.channel
+        channel.write {
+            $0.append(
+                response.encoded(headOnly: true, keepsAlive: keepsAlive, framing: isChunked ? .chunked : .close))
+        }
+        watchStream()
+    }
+
+    func writePiece(_ count: Int, shared: SharedBytes?, _ head: (inout ByteBuffer) -> Void) {
+        // An empty chunk would end the body.
+        guard phase == .streaming, channel.isOpen, !isHead, count > 0 else { return }
+        channel.corked {
+            channel.write {
+                if isChunked { $0.append(Array("\(String(count, radix: 16))\r\n".utf8)) }
+                head(&$0)
+            }
+            if let shared { channel.write(shared: shared) }
+            if isChunked { channel.write { $0.append("\r\n" as StaticString) } }
+        }
+    }
+
+    func endStreaming() {
+        guard isOpen, phase == .streaming else { return }
+        received = nil
+        timeoutTimer?.cancel()
+        channel.pauseReading()
+        channel.limits = configuration.times.pageChannel
+        phase = .sending
+        beginWatch()
+        // A write, even an empty one, has the channel call back when all output is sent.
+        channel.write { if isChunked, !isHead { $0.append("0\r\n\r\n" as StaticString) } }
+        scheduleResume()
+    }
+
+    private func watchStream() {
+        acknowledged = channel.acknowledgedBytes ?? 0
+        wasBehind = channel.pendingBytes > 0
+        timeoutTimer = channel.reactor.schedule(after: limits.transferInterval, for: self) { $0.checkStream() }
+    }
+
+    /// Checks that the peer accepts output as long as some is pending.
+    private func checkStream() {
+        guard phase == .streaming, channel.isOpen else { return }
+        let accepted = (channel.acknowledgedBytes ?? 0) &- acknowledged
+        guard wasBehind, channel.pendingBytes > 0, accepted < UInt64(limits.minimumBytesPerInterval) else {
+            return watchStream()
+        }
+        close(tooSlow(accepted, "a stream"))
     }
 
     /// Resets the connection at the request of the current request's handler.
@@ -361,6 +466,7 @@ final class PlainHTTPExchange: Resumable {
         let held = bufferedInput.count + body.count + heldBytes
         let bufferedBytes = held < ByteChannel.minimumCountedBytes ? 0 : held
         guard bufferedBytes != counted, let account = channel.account else { return }
+        countedIn = account
         let change = bufferedBytes - counted
         if change > 0 {
             do { try account.reserve(change) } catch { throw HTTPRejection(503, error.reason) }
@@ -373,7 +479,9 @@ final class PlainHTTPExchange: Resumable {
     private func countResponse() {
         let held = bufferedInput.count + heldBytes
         let bufferedBytes = held < ByteChannel.minimumCountedBytes ? 0 : held
-        _ = channel.account?.adjustUsage(by: bufferedBytes - counted)
+        guard let account = channel.account else { return }
+        countedIn = account
+        _ = account.adjustUsage(by: bufferedBytes - counted)
         counted = bufferedBytes
     }
 
@@ -405,12 +513,15 @@ final class PlainHTTPExchange: Resumable {
         guard phase == .sending || phase == .finding, channel.isOpen else { return }
         let now = channel.acknowledgedBytes ?? 0
         guard now &- acknowledged >= UInt64(limits.minimumBytesPerInterval) else {
-            return close(
-                "the client reads a page too slowly: \(now &- acknowledged) bytes in \(limits.transferInterval); the minimum is "
-                    + "\(limits.minimumBytesPerInterval) bytes (pages.minimumBytesPerInterval)")
+            return close(tooSlow(now &- acknowledged, "a page"))
         }
         acknowledged = now
         watch()
+    }
+
+    private func tooSlow(_ accepted: UInt64, _ what: String) -> String {
+        "the client reads \(what) too slowly: \(accepted) bytes in \(limits.transferInterval); the minimum is "
+            + "\(limits.minimumBytesPerInterval) bytes (pages.minimumBytesPerInterval)"
     }
 
     private func close(_ reason: String) {
@@ -423,9 +534,9 @@ final class PlainHTTPExchange: Resumable {
         phase = .ended
         timeoutTimer?.cancel()
         remainingBody = nil
-        (bodyReader, body, heldBytes) = (nil, [], 0)
-        if counted > 0 { channel.account?.release(counted) }
-        counted = 0
+        (bodyReader, body, heldBytes, heldBody) = (nil, [], 0, nil)
+        if counted > 0 { countedIn?.release(counted) }
+        (counted, countedIn, budgetOwner) = (0, nil, nil)
         let received = received
         self.received = nil
         received?.disconnect()

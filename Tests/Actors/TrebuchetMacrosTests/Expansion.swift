@@ -30,6 +30,7 @@ struct Expansion {
             "StreamedEvents": MacroSpec(type: StreamedEventsMacro.self),
             "Idempotent": MacroSpec(type: IdempotentMacro.self),
             "Redacted": MacroSpec(type: RedactedMacro.self),
+            "HTTP": MacroSpec(type: HTTPMacro.self),
             "Wire": MacroSpec(type: WireMacro.self, conformances: ["Decodable", "Encodable", "_WireValue"]),
         ]
         let expanded = file.expand(macroSpecs: specs) { node in

@@ -42,6 +42,33 @@ import TrebuchetCluster
         }
     }
 
+    /// The first lines of a stream. The reader does not wait for the end of curl.
+    private func observe(_ node: Node, _ actor: String, lines: Int, after id: String = "") async throws -> [String] {
+        let url = "http://\(node.address.host):\(node.address.port)/observe/\(actor)/count"
+        let curl = "curl -sN -H 'X-API-Key: key' -H 'Last-Event-ID: \(id)' '\(url)' 2>/dev/null"
+        let output = try await ChildProcess(
+            "/bin/bash", ["-c", "head -n \(lines) < <(\(curl))"], error: .merged
+        ).finish().output
+        return output.split(separator: "\n").map(String.init)
+    }
+
+    @Test("a stream of an actor of another node is observed and resumed at each node")
+    func streams() async throws {
+        try await withNodes(["a", "b"], access: Self.access) { nodes in
+            for name in nodes[0].names(1) + nodes[1].names(1) {
+                var last = ""
+                for (value, node) in (nodes + nodes).enumerated() {
+                    let lines = try await observe(node, name, lines: 2, after: last)
+                    #expect(lines.last == "data: \(value)", "\(lines)")
+                    let id = try #require(lines.first)
+                    #expect(id.hasPrefix("id: ") && id.dropFirst(4) != last)
+                    last = String(id.dropFirst(4))
+                    #expect(try await call(nodes[0], name, "add(_:)", "[1]") == "\(value + 1) 200")
+                }
+            }
+        }
+    }
+
     @Test("a key is the same at each node, also after another node owns the actor")
     func keys() async throws {
         let engine = MemoryEngine()

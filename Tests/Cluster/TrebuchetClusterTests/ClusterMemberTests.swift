@@ -154,6 +154,32 @@ struct ClusterMemberTests {
         #expect(.milliseconds(cluster.clock.milliseconds - left) <= Self.lease * 2 + Self.interval * 2)
     }
 
+    @Test(
+        "after a new connection to the engine, nodes that were live before keep their slots for a while",
+        arguments: [false, true])
+    func reconnection(_ isBack: Bool) async throws {
+        let (one, two) = (try cluster.start(), try cluster.start())
+        #expect(try await cluster.settle(within: 40))
+        let own = one.member.slotCount
+        // An outage for longer than the leases. The first node reaches the engine again before the second one.
+        cluster.clock.advance(by: Self.lease * 2)
+        for node in [one, two] { node.link.reconnect() }
+        let grace = SimulatedCluster.settings.reconnectionGrace
+        for _ in 0..<Int(grace / Self.interval / 2) {
+            cluster.clock.advance(by: Self.interval)
+            await one.member.round()
+        }
+        #expect(one.member.slotCount == own && one.member.liveNodes.count == 2)
+        if isBack {
+            #expect(try await cluster.settle(within: 4))
+            #expect(one.member.slotCount == own && two.member.slotCount == ClusterSlot.count - own)
+        } else {
+            cluster.kill(two)
+            for _ in 0...Int(grace / Self.interval) { try await cluster.round() }
+            #expect(one.member.slotCount == ClusterSlot.count && one.member.liveNodes.count == 1)
+        }
+    }
+
     @Test("a slot that a listener does not stop in time is released all the same, and reported as lost")
     func stuck() async throws {
         let one = try cluster.start()
@@ -210,7 +236,7 @@ struct ClusterMemberTests {
         }
         let defaults = try DocumentedDefaults(
             of: ClusterMemberSettings(), in: "Cluster/TrebuchetCluster/Placement/ClusterMemberSettings.swift")
-        #expect(defaults.wrong == [] && defaults.compared.count == 6)
+        #expect(defaults.wrong == [] && defaults.compared.count == 7)
     }
 
     @Test("the page of limits lists every setting of a coordination store and a member with its default")

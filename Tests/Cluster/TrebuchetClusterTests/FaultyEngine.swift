@@ -23,6 +23,7 @@ final class FaultyEngine: ClusterEngine {
         var faults = Faults()
         var late: [@Sendable () async -> Void] = []
         var isFrozen = false
+        var connections = 1
         var gate: CheckedContinuation<Void, Never>?
         var step: CheckedContinuation<Void, Never>?
     }
@@ -37,6 +38,11 @@ final class FaultyEngine: ClusterEngine {
     }
 
     var isFrozen: Bool { state.withLock { $0.isFrozen } }
+
+    var connectionCount: Int { state.withLock { $0.connections } }
+
+    /// The next response comes over a new connection.
+    func reconnect() { state.withLock { $0.connections += 1 } }
 
     func set(_ faults: Faults) { state.withLock { $0.faults = faults } }
 

@@ -14,7 +14,7 @@ import Transports
         for (method, path) in routes {
             let route = HTTPRoute(
                 method: method, path: path, components: try HTTPRoute.components(of: path), isAuthenticated: false,
-                bodyBytes: nil, timeout: nil, handler: { _ in .status(204) })
+                bodyBytes: nil, timeout: nil, action: .program { _ in .status(204) })
             let isNew = tree.insert(route)
             #expect(isNew)
         }

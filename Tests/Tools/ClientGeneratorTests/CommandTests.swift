@@ -63,12 +63,14 @@ import Testing
     @Test(
         "invalid arguments are reported",
         arguments: [
-            ([], 2, "pass 'typescript' or 'schema'"), (["kotlin"], 2, "unknown command 'kotlin'"),
+            ([], 2, "pass 'typescript', 'schema' or 'openapi'"), (["kotlin"], 2, "unknown command 'kotlin'"),
             (["typescript", "--check"], 2, "--check requires --output FILE"),
             (["typescript", "--bad"], 2, "unknown option --bad"),
             (["typescript", "--output"], 2, "--output requires a value"),
             (["typescript", "nowhere"], 1, "'nowhere' does not exist"),
             (["schema", "--help"], 0, "usage: trebuchet-generate"),
+            (["openapi", "--actor", "Desk"], 2, "--actor requires TYPE=NAME"),
+            (["openapi", "--actor", "Desk=a//b"], 2, "--actor requires TYPE=NAME"),
         ])
     func wrongUse(arguments: [String], status: Int32, message: String) throws {
         let run = try Run(ServeProcess.built("trebuchet-generate"), arguments, in: Checkout.root)

@@ -66,26 +66,28 @@ public struct _DispatchMethod<A: DistributedActor>: Sendable {
     let isIdempotent: Bool
     /// True if the arguments are hidden from the inspector.
     let isRedacted: Bool
+    /// The route over HTTP; nil for a method without one.
+    let http: _HTTPRoute?
     let body: Body
 
     /// Returns the entry of a synchronous method, which runs in place on the actor's reactor.
     public static func sync(
         _ name: String, arguments: Int, generics: Int = 0, throwing: (any Error.Type)? = nil, idempotent: Bool = false,
-        redacted: Bool = false, _ body: @escaping InPlace
+        redacted: Bool = false, http: _HTTPRoute? = nil, _ body: @escaping InPlace
     ) -> Self {
         Self(
             name: name, arguments: arguments, generics: generics, errorType: throwing, isIdempotent: idempotent,
-            isRedacted: redacted, body: .inPlace(body))
+            isRedacted: redacted, http: http, body: .inPlace(body))
     }
 
     /// Returns the entry of a method that may suspend. Its arguments are decoded first; then the operation runs in a task.
     public static func async(
         _ name: String, arguments: Int, generics: Int = 0, throwing: (any Error.Type)? = nil, idempotent: Bool = false,
-        redacted: Bool = false, _ prepare: @escaping Prepare
+        redacted: Bool = false, http: _HTTPRoute? = nil, _ prepare: @escaping Prepare
     ) -> Self {
         Self(
             name: name, arguments: arguments, generics: generics, errorType: throwing, isIdempotent: idempotent,
-            isRedacted: redacted, body: .suspending(prepare))
+            isRedacted: redacted, http: http, body: .suspending(prepare))
     }
 }
 

@@ -28,6 +28,8 @@ package final class ActorType: Sendable {
     let streamNames: [String]
     /// Indicates whether actors of the type read their observers.
     package let isGated: Bool
+    /// The routes over HTTP by the names of their methods.
+    package let routes: [(target: String, route: _HTTPRoute)]
 
     private let states: [String]
     private let events: [String]
@@ -58,6 +60,7 @@ package final class ActorType: Sendable {
         states = table.streams.filter(\.isState).map(\.name)
         events = table.streams.filter { !$0.isState }.map(\.name)
         isGated = type._inspectsObservers
+        routes = table.methods.compactMap { method in method.http.map { (method.name, $0) } }
     }
 
     private static func body<A: TrebuchetActor>(_ method: _DispatchMethod<A>) -> ActorMethod.Body? {

@@ -99,25 +99,31 @@ extension ClusterMember {
     private func refreshNodes() async -> Bool {
         let live = await performRequest { () async throws(ClusterEngineError) in try await engine.nodes() }
         guard let live else { return false }
-        // Removes duplicates, whatever the response contains.
-        var seen: Set<ClusterNode> = []
-        let nodes = live.map(\.node).filter { seen.insert($0).inserted }
-        let isOther: Bool? = state.withLock { state in
+        // After the response: a response of a new server is never taken for one of the server before.
+        let (connections, now) = (engine.connectionCount, clock())
+        let change: (nodes: [ClusterNode], isOther: Bool)? = state.withLock { state in
+            if let known = state.connections, known != connections {
+                state.reconnectedUntil = now &+ settings.reconnectionGrace.nanoseconds
+            }
+            state.connections = connections
+            var infos = Dictionary(live.map { ($0.node, $0.info) }) { first, _ in first }
             // This node is considered gone, although it is not: it first announces itself again.
-            guard state.isDraining || nodes.contains(node) else {
+            guard state.isDraining || infos[node] != nil else {
                 state.announcedAt = nil
                 return nil
             }
-            defer { state.live = nodes }
             state.liveReads += 1
-            state.infos = Dictionary(live.map { ($0.node, $0.info) }) { first, _ in first }
-            return state.live != nodes
+            if now < state.reconnectedUntil { infos.merge(state.infos) { new, _ in new } }
+            let nodes = infos.keys.sorted { $0.description < $1.description }
+            defer { (state.live, state.infos) = (nodes, infos) }
+            return (nodes, state.live != nodes)
         }
-        if isOther == true {
-            let plan = SlotAssignment(nodes)
+        guard let change else { return false }
+        if change.isOther {
+            let plan = SlotAssignment(change.nodes)
             state.withLock { $0.plan = plan }
         }
-        return isOther != nil
+        return true
     }
 
     // MARK: Acquiring slots

@@ -18,6 +18,10 @@ public final class ClusterMember: Sendable {
         var liveReads: UInt64 = 0
         /// The announced data of these nodes.
         var infos: [ClusterNode: [UInt8]] = [:]
+        /// The number of connections to the coordination store at the last read of the live nodes.
+        var connections: Int?
+        /// The time until which nodes that were live before a new connection count as live.
+        var reconnectedUntil: UInt64 = 0
         var info: [UInt8]
         /// The generation that this member began with; nil until its first round.
         var generation: String?

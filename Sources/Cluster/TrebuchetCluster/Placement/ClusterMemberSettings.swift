@@ -10,6 +10,10 @@ public struct ClusterMemberSettings: Hashable, Sendable {
     public var leaseMargin = Duration.milliseconds(500)
     /// The interval at which a node reads the live nodes, and acquires and hands over slots. Default 250 ms.
     public var roundInterval = Duration.milliseconds(250)
+    /// The time after a new connection to the coordination store in which nodes that were live before still count as live, so that
+    /// their slots are not acquired: they may be about to connect to a restarted server or a new primary too, or still write to the
+    /// former primary. Default 5 s.
+    public var reconnectionGrace = Duration.seconds(5)
     /// The maximum number of slots in handover at once when other nodes join; the next follow after these. A draining node
     /// hands over twice as many for each other node, or all if there is none. Default 32.
     public var concurrentHandovers = 32
@@ -25,8 +29,8 @@ public struct ClusterMemberSettings: Hashable, Sendable {
     func check() throws(ClusterEngineError) {
         _ = try ClusterEngineLimits.milliseconds(leaseDuration)
         guard leaseMargin >= .zero, leaseMargin * 2 < leaseDuration, roundInterval > .zero,
-            roundInterval * 4 <= leaseDuration - leaseMargin, handoverTimeout >= .zero, concurrentHandovers > 0,
-            requestsInFlight > 0
+            roundInterval * 4 <= leaseDuration - leaseMargin, handoverTimeout >= .zero, reconnectionGrace >= .zero,
+            concurrentHandovers > 0, requestsInFlight > 0
         else {
             throw ClusterEngineError(
                 .invalid,

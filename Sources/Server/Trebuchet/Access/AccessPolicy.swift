@@ -78,11 +78,16 @@ public struct AccessPolicy: Sendable {
     /// call keeps its permission while the closure and the principal stay the same. The permission is valid for this one call.
     public var cachesGrants = false
 
-    /// Enables calls over HTTP: `POST /call/ACTOR/METHOD` with a JSON array of the arguments. Default false, which answers them 404.
+    /// Enables calls over HTTP, `POST /call/ACTOR/METHOD` with a JSON array of the arguments, and streams over HTTP,
+    /// `GET /observe/ACTOR/STATE` with Server-Sent Events. Default false, which answers calls 404.
     ///
     /// Each request is authenticated like the request of a WebSocket and is a connection for `onConnect` and `authorize`. `origins`
     /// applies. A request without `Origin` is from a program other than a browser.
     public var acceptsHTTPCalls = false
+
+    /// The pages of other origins that may read responses of calls, streams and routes over HTTP; nil, the default, permits none. An
+    /// origin of the policy also passes the check of `origins`, except for WebSockets.
+    public var cors: CORSPolicy?
 
     /// Enables `Caller.current` for policies that accept every client without `authenticate`. Default false, which avoids its
     /// cost.

@@ -26,17 +26,7 @@ struct OriginRule: Sendable {
             pages = .any
             return
         }
-        var listed: Set<WebOrigin> = []
-        for text in origins {
-            guard let origin = WebOrigin(text) else {
-                throw TransportError(
-                    .addressInvalid,
-                    "'\(text)' in AccessPolicy.origins is not an origin; write scheme://host or scheme://host:port without a "
-                        + "path, or * for all")
-            }
-            listed.insert(origin)
-        }
-        pages = .listed(listed)
+        pages = .listed(try WebOrigin.list(origins, setting: "AccessPolicy.origins", also: ", or * for all"))
     }
 
     /// Returns the rejection of a request; nil if it is accepted.

@@ -19,6 +19,25 @@ package struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
         self.authority = authority.port == usual ? HostAndPort(host: authority.host, port: nil) : authority
     }
 
+    /// Parses the origins of a setting. Throws `addressInvalid` with the first text that is none.
+    ///
+    /// - Parameter also: What else the setting may have, for the error.
+    static func list(
+        _ texts: Set<String>, setting: String, also: String = ""
+    ) throws(TransportError) -> Set<WebOrigin> {
+        var listed: Set<WebOrigin> = []
+        for text in texts {
+            guard let origin = WebOrigin(text) else {
+                throw TransportError(
+                    .addressInvalid,
+                    "'\(text)' in \(setting) is not an origin; write scheme://host or scheme://host:port without a path\(also)"
+                )
+            }
+            listed.insert(origin)
+        }
+        return listed
+    }
+
     /// The port of the origin, explicit or default; nil for schemes without a default port.
     var port: Int? { authority.port ?? Self.usualPort(scheme) }
 

@@ -15,10 +15,14 @@ struct HTTPAdmission: Sendable {
     let access: AccessPolicy
     let context: ServerContext
 
-    /// Decides about a request by its head; calls `done` on the reactor of the request, at once or later.
+    /// Decides about a request by its head; calls `admitted` on the reactor of the request, at once or later.
     ///
     /// - Parameter identifies: False for a request whose caller is not asked for credentials.
-    func admit(_ received: ReceivedRequest, identifies: Bool, _ done: @escaping (Outcome) -> Void) {
+    func admit(_ received: ReceivedRequest, identifies: Bool, _ admitted: @escaping (Outcome) -> Void) {
+        let done = { (outcome: Outcome) in
+            if case .admitted(let caller?, _) = outcome { joinPrincipal(of: caller, received) }
+            admitted(outcome)
+        }
         let host = received.host
         let reservation: QuotaReservation
         do throws(TrebuchetError) {
@@ -39,6 +43,13 @@ struct HTTPAdmission: Sendable {
             }
             reactor.run { pending.value(outcome(of: caller, host, reservation)) }
         }
+    }
+
+    /// Counts the body and the response as buffered memory of the caller's principal.
+    private func joinPrincipal(of caller: Caller, _ received: ReceivedRequest) {
+        guard let principal = caller.principal else { return }
+        let row = context.quotas.row(of: .principal(principal.name))
+        if let memory = row.memory { received.join(memory, of: row) }
     }
 
     private func outcome(

@@ -26,23 +26,38 @@ struct HTTPCallRequest {
         guard head.method == "POST" else {
             throw HTTPRejection(405, "a call requires POST", headers: ["Allow": "POST"])
         }
-        (actor, method) = try Self.target(head.path)
-        try Self.checkType(head.headers)
+        let (actor, method) = try Self.target(head.path, after: Self.prefix, "the path of a call is /call/ACTOR/METHOD")
+        try self.init(head, to: actor, method, hasBody: true)
+    }
+
+    /// Reads the fields of a request that calls a method. Throws the refusal of a request.
+    ///
+    /// - Parameter hasBody: True to require the type of the body.
+    init(_ head: HTTPRequestHead, to actor: String, _ method: String, hasBody: Bool) throws(HTTPRejection) {
+        (self.actor, self.method) = (actor, method)
+        if hasBody { try Self.checkType(head.headers) }
         idempotencyKey = try Self.idempotencyKey(head.headers)
         timeoutMilliseconds = try Self.timeout(head.headers)
-        traceparent = head.headers["traceparent"].flatMap { $0.utf8.count <= Self.maximumTraceBytes ? $0 : nil }
+        traceparent = Self.traceparent(head.headers)
     }
 
-    /// Returns the names of the actor and the method. The last component is the method; the actor may have several.
-    private static func target(_ path: String) throws(HTTPRejection) -> (actor: String, method: String) {
+    /// Returns the trace context of a request.
+    static func traceparent(_ headers: HTTPHeaders) -> String? {
+        headers["traceparent"].flatMap { $0.utf8.count <= maximumTraceBytes ? $0 : nil }
+    }
+
+    /// Returns the names of the actor and its member. The last component is the member; the actor may have several.
+    ///
+    /// - Parameter form: The reason of the refusal of another path.
+    static func target(
+        _ path: String, after prefix: String, _ form: String
+    ) throws(HTTPRejection) -> (actor: String, member: String) {
         let rest = path.dropFirst(prefix.count)
-        guard path.hasPrefix(prefix), let slash = rest.lastIndex(of: "/") else { throw noTarget }
-        let (actor, method) = (try decode(rest[..<slash]), try decode(rest[rest.index(after: slash)...]))
-        guard !actor.isEmpty, !method.isEmpty else { throw noTarget }
-        return (actor, method)
+        guard path.hasPrefix(prefix), let slash = rest.lastIndex(of: "/") else { throw HTTPRejection(404, form) }
+        let (actor, member) = (try decode(rest[..<slash]), try decode(rest[rest.index(after: slash)...]))
+        guard !actor.isEmpty, !member.isEmpty else { throw HTTPRejection(404, form) }
+        return (actor, member)
     }
-
-    private static var noTarget: HTTPRejection { HTTPRejection(404, "the path of a call is /call/ACTOR/METHOD") }
 
     private static func decode(_ text: Substring) throws(HTTPRejection) -> String {
         do throws(PagePath.InvalidPath) {
@@ -85,24 +100,27 @@ struct HTTPCallRequest {
     /// Returns the message of the call.
     ///
     /// - Parameters:
-    ///   - body: A JSON array of the arguments; empty for none.
+    ///   - arguments: The arguments as JSON, separated by commas.
     ///   - session: The session of the idempotency key; nil without one.
-    /// - Throws: `EnvelopeError` for a body that is not one JSON array in UTF-8.
-    func message(_ body: [UInt8], session: String?) throws(EnvelopeError) -> [UInt8] {
-        guard String(validating: body, as: UTF8.self) != nil else { throw EnvelopeError("the body is not UTF-8") }
-        let list = try Self.arguments(body)
+    func message(_ arguments: [UInt8], session: String?) -> [UInt8] {
         var buffer = ByteBuffer()
-        // The writer joins arguments by commas: the inside of the array is all of them.
+        // The writer joins arguments by commas: this is all of them.
         EnvelopeWriter.invocation(
-            callID: IdempotencyKey.callNumber, actorID: actor, target: method, arguments: [Array(body[list])],
+            callID: IdempotencyKey.callNumber, actorID: actor, target: method, arguments: [arguments],
             timeoutMilliseconds: timeoutMilliseconds, session: session, traceparent: traceparent,
             isRepeat: session != nil, into: &buffer)
         return Array(buffer.bytes)
     }
 
+    /// Returns the arguments in a body: the inside of a JSON array in UTF-8; none in an empty body.
+    static func arguments(_ body: [UInt8]) throws(EnvelopeError) -> [UInt8] {
+        guard String(validating: body, as: UTF8.self) != nil else { throw EnvelopeError("the body is not UTF-8") }
+        return Array(body[try place(ofArguments: body)])
+    }
+
     /// Returns the place of the arguments between the brackets. The body is one array and nothing else, so that it cannot add members to
     /// the message.
-    private static func arguments(_ body: [UInt8]) throws(EnvelopeError) -> Range<Int> {
+    private static func place(ofArguments body: [UInt8]) throws(EnvelopeError) -> Range<Int> {
         let found: Result<Range<Int>, EnvelopeError> = body.withUnsafeBytes { bytes in
             Result { () throws(EnvelopeError) in
                 var cursor = JSONCursor(bytes)

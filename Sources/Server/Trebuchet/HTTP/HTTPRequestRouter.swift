@@ -4,20 +4,40 @@ internal import TrebuchetActors
 internal import TrebuchetWire
 internal import WebSockets
 
-/// Selects the handler of HTTP requests that make calls or have a route. Pages answer all others.
+/// Selects the handler of HTTP requests that reach actors or have a route. Pages answer all others.
 final class HTTPRequestRouter: Sendable {
     private let shards: [ServerShard]
     private let admission: HTTPAdmission
     private let routes: RouteTree
+    /// The rule for pages of other origins; nil if none may read responses.
+    private let cors: CORSRule?
 
-    init(_ shards: [ServerShard], _ routes: RouteTree, _ access: AccessPolicy, _ context: ServerContext) {
-        (self.shards, self.routes) = (shards, routes)
+    init(
+        _ shards: [ServerShard], _ routes: RouteTree, _ access: AccessPolicy, _ cors: CORSRule?,
+        _ context: ServerContext
+    ) {
+        (self.shards, self.routes, self.cors) = (shards, routes, cors)
         admission = HTTPAdmission(access: access, context: context)
     }
 
     /// Returns the response to a request, or its handler; nil for a request of a page. Called on the reactor of the request.
     func answer(_ request: PlainRequest) -> PlainResponse? {
+        let found = find(request)
+        guard let cors, let found else { return found }
+        if let response = cors.preflight(request.head) {
+            // The connection ends if a body follows, which would be read as the next request.
+            return request.head.body == .empty ? .page(StreamedResponse(response)) : .last(response)
+        }
+        guard case .last(var response) = found else { return found }
+        response.headers.replace(with: cors.fields(for: request.head))
+        return .last(response)
+    }
+
+    private func find(_ request: PlainRequest) -> PlainResponse? {
         if request.head.path.hasPrefix(HTTPCallRequest.prefix) { return answerCall(request) }
+        if admission.access.acceptsHTTPCalls, request.head.path.hasPrefix(HTTPStreamRequest.prefix) {
+            return handled { HTTPStream($0, at: $1, $2) }
+        }
         guard !routes.isEmpty, let components = RouteTree.components(of: request.head.path),
             components.first.map({ !HTTPRoute.reserved.contains($0) }) ?? true
         else { return nil }
@@ -27,8 +47,11 @@ final class HTTPRequestRouter: Sendable {
                 status: 405, "the path has routes of \(match.allowedMethods)", headers: ["Allow": match.allowedMethods])
             return .last(problem.response)
         }
-        let values = match.values
-        return handled { HTTPRouteCall($0, to: route, values, at: $1, $2) }
+        let parameters = Dictionary(zip(route.parameterNames, match.values)) { first, _ in first }
+        switch route.action {
+        case .program(let handler): return handled { HTTPRouteCall($0, to: route, handler, parameters, at: $1, $2) }
+        case .method(let method): return handled { HTTPMethodCall($0, to: method, parameters, at: $1, $2) }
+        }
     }
 
     /// The response to a GET that neither a route nor a page answers; nil at a server without routes.
@@ -53,7 +76,8 @@ final class HTTPRequestRouter: Sendable {
     private func handled(
         _ make: @escaping @Sendable (ReceivedRequest, ServerShard, HTTPAdmission) -> any RequestHandler
     ) -> PlainResponse {
-        .handled { [shards, admission] received in
+        .handled { [shards, admission, cors] received in
+            if let cors { received.fields = cors.fields(for: received.request.head) }
             guard let shard = shards.first(where: { $0.reactor === received.reactor }) else {
                 return RefusedRequest(received, HTTPProblem(.unavailable, "no reactor"))
             }

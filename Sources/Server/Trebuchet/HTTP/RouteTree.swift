@@ -86,6 +86,12 @@ struct RouteTree: Sendable {
 
 /// A route: a method, a path and a handler.
 struct HTTPRoute: Sendable {
+    /// The handler of requests.
+    enum Action: Sendable {
+        case program(HTTPRoutes.Handler)
+        case method(HTTPServedMethod)
+    }
+
     /// A component of a path.
     enum Component: Sendable, Equatable {
         case literal(String)
@@ -100,7 +106,7 @@ struct HTTPRoute: Sendable {
     let bodyBytes: Int?
     /// The maximum time of the handler; nil for that of a call.
     let timeout: Duration?
-    let handler: HTTPRoutes.Handler
+    let action: Action
 
     var parameterNames: [String] {
         components.compactMap { component -> String? in
@@ -111,6 +117,7 @@ struct HTTPRoute: Sendable {
     /// First components of paths that the server or its other endpoints use.
     static let reserved: Set<String> = [
         "healthz", "livez", "readyz", "metrics", "schema.json", HTTPCallRequest.component,
+        HTTPStreamRequest.component,
     ]
 
     /// Parses a path such as `/orders/:id`. Throws `addressInvalid`.

@@ -46,7 +46,7 @@ public struct ServerLimits: Sendable {
     public var alarms = Alarms()
     /// HTTP requests of pages.
     public var pages = PageLimits()
-    /// In-flight HTTP requests that make calls or run a route.
+    /// In-flight HTTP requests that make calls, observe streams or run a route.
     public var http = HTTP()
 
     /// Creates limits with the default of each setting.
@@ -257,8 +257,8 @@ public struct ServerLimits: Sendable {
         public var eventBytes = 4 << 20
     }
 
-    /// In-flight HTTP requests that make calls or run a route; more are answered 429. A request counts from its head to its response, and
-    /// that of a route until its handler has ended. A connection has one at a time.
+    /// In-flight HTTP requests that make calls, observe streams or run a route; more are answered 429. A request counts from its
+    /// head to the end of its response, and that of a route until its handler has ended. A connection has one at a time.
     public struct HTTP: Sendable {
         /// The maximum number of requests of one principal. Default 256.
         public var perPrincipal = 256

@@ -6,8 +6,8 @@ import Commands
 enum GenerateCommand {
     static let spec = CommandSpec(
         name: "generate",
-        summary: "generate a TypeScript client or a schema from actors in Swift sources",
-        subcommands: [typeScript, schema],
+        summary: "generate a TypeScript client, a schema or an OpenAPI document from actors in Swift sources",
+        subcommands: [typeScript, schema, openAPI],
         discussion: "See Docs/Reference/Generator.md for the output and its limits.",
         run: { _ in })
 
@@ -44,6 +44,22 @@ enum GenerateCommand {
               trebuchet generate schema Sources/App --output schema.json
             """,
         run: { try start("schema", $0, [output, check, bigint, define]) })
+
+    private static let actor = OptionSpec(
+        "--actor", "TYPE=NAME", "name of the actors of TYPE, such as 'Desk=desks/{id}'; repeatable")
+    private static let title = OptionSpec("--title", "TEXT", "title of the document (Actors)")
+
+    private static let openAPI = CommandSpec(
+        name: "generate openapi",
+        summary: "write the calls and streams over HTTP as an OpenAPI 3.1 document",
+        operands: "[path …]",
+        operandCount: 0...1_000,
+        options: [output, check, actor, title, define],
+        discussion: """
+            Reads Swift files and folders; the default is 'Sources':
+              trebuchet generate openapi Sources/App --actor TodoList=todos --output openapi.json
+            """,
+        run: { try start("openapi", $0, [output, check, actor, title, define]) })
 
     /// Replaces the process with `trebuchet-generate` from the directory of this program.
     private static func start(_ form: String, _ arguments: ParsedArguments, _ options: [OptionSpec]) throws {

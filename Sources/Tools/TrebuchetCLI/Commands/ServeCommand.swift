@@ -58,6 +58,16 @@ enum ServeCommand {
         return origins
     }
 
+    static func httpOrigins(_ list: String) throws(UsageError) -> Set<String> {
+        let texts = list.split(separator: ",", omittingEmptySubsequences: false).map { String($0.drop { $0 == " " }) }
+        for text in texts where WebOrigin(text) == nil {
+            throw UsageError(
+                "--http-origins: '\(text)' is not an origin; write scheme://host or scheme://host:port, such as http://localhost:3000"
+            )
+        }
+        return Set(texts)
+    }
+
     static func trustedProxies(_ list: String) throws(UsageError) -> Set<String> {
         let texts = list.split(separator: ",", omittingEmptySubsequences: false).map { String($0.drop { $0 == " " }) }
         do {
@@ -181,6 +191,9 @@ enum ServeCommand {
         }
         access.trustedProxies = proxies
         access.acceptsHTTPCalls = arguments.has("--http-calls")
+        access.cors = try arguments.string("--http-origins").map { (list) throws(UsageError) in
+            CORSPolicy(origins: try Self.httpOrigins(list))
+        }
         let hostsExamples = arguments.has("--examples")
         let limits = hostsExamples ? ExampleActors.limits : ServerLimits()
         let server = TrebuchetServer(

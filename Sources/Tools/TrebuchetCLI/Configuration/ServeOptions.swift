@@ -37,7 +37,14 @@ enum ServeOptions {
             OptionSpec("--reactors", "N", "reactor threads", default: "one per core", form: .integer(1...1_024)),
             OptionSpec("--static", "DIR", "serve the files of this folder, except names that begin with a dot"),
             OptionSpec(
-                "--http-calls", nil, "accept calls over HTTP: 'POST /call/ACTOR/METHOD' (Docs/Guides/HTTP.md)"),
+                "--http-calls", nil,
+                "accept calls and streams over HTTP: 'POST /call/ACTOR/METHOD', 'GET /observe/ACTOR/STATE' (Docs/Guides/HTTP.md)"
+            ),
+            OptionSpec(
+                "--http-origins", "LIST",
+                "exact origins of web pages that may read calls and streams over HTTP, such as 'https://app.example'",
+                default: "none", form: .list,
+                check: { list throws(UsageError) in _ = try ServeCommand.httpOrigins(list) }),
             OptionSpec(
                 "--schema", nil,
                 "publish the hosted actors at '/schema.json'",

@@ -8,6 +8,8 @@ public struct HTTPResponse: Sendable {
     public var headers: HTTPHeaders
     /// The body, sent unchanged; its size becomes the `Content-Length`. It is not sent in response to HEAD.
     public var body: [UInt8]
+    /// Writes a body of unknown length piece by piece, in place of `body`. `write` returns when the next piece may follow.
+    package var chunks: (@Sendable (_ write: @Sendable ([UInt8]) async throws -> Void) async throws -> Void)?
 
     /// Creates a response, by default without fields and with an empty body.
     public init(status: Int, headers: HTTPHeaders = [:], body: [UInt8] = []) {
@@ -27,15 +29,29 @@ public struct HTTPResponse: Sendable {
     /// - Parameters:
     ///   - length: the size of the whole body, if more of it follows.
     ///   - keepsAlive: whether the connection stays open.
-    func encoded(headOnly: Bool = false, length: Int? = nil, keepsAlive: Bool = false) -> [UInt8] {
+    ///   - framing: the end of the body.
+    func encoded(
+        headOnly: Bool = false, length: Int? = nil, keepsAlive: Bool = false, framing: BodyFraming = .length
+    ) -> [UInt8] {
         var text = "HTTP/1.1 \(status) \(Self.phrase(status))\r\n"
         for field in headers.fields where Self.isSafe(field) { text += "\(field.name): \(field.value)\r\n" }
         // A 101 continues as a WebSocket; it has no body and no end. A 204 has no body (RFC 9110 §8.6). A 304 has the length of the
         // body that is not sent, or none.
-        if ![101, 204, 304].contains(status) { text += "Content-Length: \(length ?? body.count)\r\n" }
+        switch framing {
+        case .length where ![101, 204, 304].contains(status): text += "Content-Length: \(length ?? body.count)\r\n"
+        case .chunked: text += "Transfer-Encoding: chunked\r\n"
+        case .length, .close: break
+        }
         if status != 101, !keepsAlive { text += "Connection: close\r\n" }
         text += "\r\n"
         return Array(text.utf8) + (headOnly || status == 204 ? [] : body)
+    }
+
+    /// The way in which a client finds the end of a body (RFC 9112 §6.3).
+    enum BodyFraming {
+        case length, chunked
+        /// The end of the connection.
+        case close
     }
 
     /// Returns whether a field is safe: a line break in its value would let the author of the value inject fields.

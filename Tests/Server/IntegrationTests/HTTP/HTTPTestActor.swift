@@ -10,6 +10,8 @@ distributed actor HTTPTestActor {
     struct Failed: Error { var secret = "s3cret" }
 
     @StreamedState var count: Int = 0
+    @StreamedState var note: String = ""
+    @StreamedEvents var rings: Int
     private let journal: Journal
 
     init(journal: Journal = Journal(), actorSystem: TrebuchetActorSystem) {
@@ -22,6 +24,11 @@ distributed actor HTTPTestActor {
         return count
     }
     distributed func reset() { count = 0 }
+    distributed func ring(_ number: Int) { $rings.send(number) }
+    /// Sets the note to a text of the given length that begins with the number.
+    distributed func write(_ number: Int, _ length: Int) {
+        note = "\(number)\n" + String(repeating: "x", count: length)
+    }
     distributed func join(first: String, second: [String]) async -> String {
         await Task.yield()
         return first + second.joined()

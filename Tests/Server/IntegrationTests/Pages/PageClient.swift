@@ -96,6 +96,21 @@ final class PageClient: Sendable {
     /// The next response.
     func reply() async throws -> Reply { try await onThread { [self] in try receive(isHead: false) } }
 
+    /// The head of the next response.
+    func head() async throws -> Reply { try await onThread { [self] in try receiveHead() } }
+
+    /// The next chunk of a body in the chunked transfer coding; empty at its end.
+    func chunk() async throws -> [UInt8] { try await onThread { [self] in try receiveChunk() } }
+
+    /// The rest of a body that ends with the connection.
+    func rest() async -> String {
+        await onThread { [self] in
+            var (text, byte) = ([UInt8](), UInt8(0))
+            while recv(descriptor, &byte, 1, 0) == 1 { text.append(byte) }
+            return String(decoding: text, as: UTF8.self)
+        }
+    }
+
     /// Whether the server ends the connection without another response.
     func ends() async -> Bool {
         await onThread { [self] in
@@ -119,6 +134,28 @@ final class PageClient: Sendable {
     }
 
     private func receive(isHead: Bool) throws -> Reply {
+        var reply = try receiveHead()
+        guard !isHead else { return reply }
+        guard reply.fields["transfer-encoding"] == "chunked" else {
+            reply.body = try take(reply.fields["content-length"].flatMap { Int($0) } ?? 0)
+            return reply
+        }
+        var chunk = try receiveChunk()
+        while !chunk.isEmpty {
+            reply.body += chunk
+            chunk = try receiveChunk()
+        }
+        return reply
+    }
+
+    private func receiveChunk() throws -> [UInt8] {
+        var size: [UInt8] = []
+        while !size.suffix(2).elementsEqual("\r\n".utf8) { size += try take(1) }
+        let count = Int(String(decoding: size.dropLast(2), as: UTF8.self), radix: 16) ?? 0
+        return Array(try take(count + 2).dropLast(2))
+    }
+
+    private func receiveHead() throws -> Reply {
         var head: [UInt8] = []
         while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) { head += try take(1) }
         var reply = Reply()
@@ -128,7 +165,6 @@ final class PageClient: Sendable {
             let parts = line.split(separator: ":", maxSplits: 1)
             if parts.count == 2 { reply.fields[parts[0].lowercased()] = String(parts[1].dropFirst()) }
         }
-        if !isHead { reply.body = try take(reply.fields["content-length"].flatMap { Int($0) } ?? 0) }
         return reply
     }
 

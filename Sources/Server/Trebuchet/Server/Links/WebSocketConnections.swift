@@ -31,7 +31,10 @@ enum WebSocketConnections {
         if !access.isOpen { admit = { [parts] in await access.admit($0, parts.failedHooks) } }
         let origins = try OriginRule(access.origins)
         let proxies = try TrustedProxies(access.trustedProxies.sorted())
-        let requests = HTTPRequestRouter(shards, routes, access, parts)
+        let cors = try access.cors.map { (policy) throws(TransportError) in
+            try CORSRule(policy, origins: access.origins)
+        }
+        let requests = HTTPRequestRouter(shards, routes, access, cors, parts)
         let refusals = RejectionLog(parts.plainLog)
         let exhaustionLog = RejectionLog(parts.plainLog)
         return try WebSocketServer(
@@ -45,6 +48,7 @@ enum WebSocketConnections {
                 {
                     return nil
                 }
+                if !request.wantsWebSocket, cors?.permits(request) == true { return nil }
                 return origins.refusal(of: request, at: address)
             },
             admit: admit,
