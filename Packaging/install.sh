@@ -18,6 +18,7 @@ here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 prefix=/usr/local
 action=install
 units=/etc/systemd/system
+unit_names="trebuchet.service trebuchet@.service trebuchet-backup.service trebuchet-backup.timer"
 while [ $# -gt 0 ]; do
     case $1 in
         --prefix)
@@ -56,7 +57,7 @@ if [ $action = uninstall ]; then
     files | while read -r file; do rm -f "$prefix/$file"; done
     if [ -d "$prefix/lib/trebuchet" ]; then rmdir "$prefix/lib/trebuchet"; fi
     rmdir "$prefix/share/doc/trebuchet"
-    if [ $with_units = yes ]; then rm -f "$units/trebuchet.service" "$units/trebuchet@.service"; fi
+    if [ $with_units = yes ]; then for unit in $unit_names; do rm -f "$units/$unit"; done; fi
     echo "removed trebuchet from $prefix"
     exit
 fi
@@ -72,7 +73,7 @@ files | while read -r file; do
 done
 echo "installed $prefix/bin/trebuchet"
 if [ $with_units = yes ]; then
-    for unit in trebuchet.service trebuchet@.service; do
+    for unit in $unit_names; do
         sed "s|/usr/bin/trebuchet|$prefix/bin/trebuchet|" "$here/systemd/$unit" >"$units/$unit"
         chmod 644 "$units/$unit"
     done

@@ -59,6 +59,8 @@ FILES = [
     ("trebuchet.service, trebuchet@.service",
      "The units of the service: one process, and several on the same data, each with its port as the name of the instance. One of them "
      "serves; the others are on standby."),
+    ("trebuchet-backup.timer, trebuchet-backup.service",
+     "A daily backup of the data in /var/lib/trebuchet/backups, of which the newest 14 are kept. The timer is not enabled at first."),
     ("~/.local/state/trebuchet", "The sessions of 'sign-in', or in $XDG_STATE_HOME/trebuchet; private files, one for each server."),
 ]
 

@@ -52,6 +52,7 @@ extension TrebuchetServer {
         ) { () throws(TransportError) in
             try endpoint.listen(host: host, port: port, tls: tls, on: reactors)
         }
+        if let tls { certificates.read(tls.certificateChainFile, of: "inspector") }
         return Inspector(address: address, isSecure: tls != nil, token: token)
     }
 }

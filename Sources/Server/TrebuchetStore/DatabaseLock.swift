@@ -29,6 +29,13 @@ final class DatabaseLock: Sendable {
         (descriptor, identity) = try Self.own.withLock { own throws(StateStoreError) in try Self.open(path, &own) }
     }
 
+    /// Refuses a database that this process has open.
+    static func checkIsNotOpen(_ path: String) throws(StateStoreError) {
+        var status = stat()
+        guard stat(path, &status) == 0, own.withLock({ $0.contains(identity(status)) }) else { return }
+        throw inUse(path, "this process (\(getpid()))")
+    }
+
     private static func open(
         _ path: String, _ own: inout Set<Identity>
     ) throws(StateStoreError) -> (Int32, Identity) {

@@ -127,6 +127,10 @@ enum LogChunkTables {
 }
 
 extension StateStoreError {
+    static func damaged(_ path: String, valueOf key: StateKey) -> Self {
+        damaged(path, "checksum mismatch in '\(key)'")
+    }
+
     static func damaged(_ path: String, entry number: UInt64, of key: StateKey) -> Self {
         damaged(path, "checksum mismatch in change \(number) of '\(key)'")
     }

@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import Glibc
 internal import Trebuchet
 
 /// A connection to a database, for one thread at a time.
@@ -20,6 +21,17 @@ final class SQLiteConnection {
         creating path: String, busyTimeout: Duration, wayToDisk: String? = nil
     ) throws(StateStoreError) {
         try self.init(path, nil, SQLITE_OPEN_READWRITE, busyTimeout, wayToDisk)
+    }
+
+    /// Opens the database of a file that another process may use, for reading only.
+    ///
+    /// A read-only connection would leave the side files behind that it makes for a database without a log. One that may
+    /// write removes them, but would also merge a log that an ended process has left.
+    convenience init(reading path: String, busyTimeout: Duration) throws(StateStoreError) {
+        var status = stat()
+        let hasLog = stat(path + "-wal", &status) == 0 && status.st_size > 0
+        try self.init(path, nil, hasLog ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE, busyTimeout, nil)
+        try execute("PRAGMA query_only = 1")
     }
 
     private init(

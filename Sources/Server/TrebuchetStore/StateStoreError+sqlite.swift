@@ -31,6 +31,15 @@ extension StateStoreError {
             "\(path) is damaged (\(what)); restore a backup, or save the readable rows as SQL: sqlite3 \(path) .dump")
     }
 
+    /// The damage that the message of `damaged` describes; the whole message of other errors.
+    func damage(of path: String) -> String {
+        let start = "\(path) is damaged ("
+        guard message.hasPrefix(start), let end = message.firstRange(of: "); restore a backup")?.lowerBound else {
+            return message
+        }
+        return String(message[..<end].dropFirst(start.count))
+    }
+
     /// True if the store must not continue after it, because the content of the disk is unknown.
     var isFinal: Bool { [.damaged, .notAStore, .failed].contains(code) }
 

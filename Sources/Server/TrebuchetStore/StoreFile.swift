@@ -46,7 +46,7 @@ final class StoreFile: Sendable {
     /// Locks the database, which exists. Called once, by `init` or after the creation, before SQLite opens it.
     func lockDatabase() throws(StateStoreError) {
         let locked = try DatabaseLock(path)
-        try checkHeader(locked.descriptor)
+        try Self.checkHeader(locked.descriptor, path)
         database.withLock { $0 = locked }
     }
 
@@ -55,6 +55,20 @@ final class StoreFile: Sendable {
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw failure("creating \(path)", errno) }
         close(descriptor)
+    }
+
+    /// Refuses a path that does not lead to a database, without a lock: another process may use the file. Called before SQLite
+    /// opens it, because closing a descriptor ends SQLite's locks of this process.
+    static func checkIsDatabase(_ path: String) throws(StateStoreError) {
+        try DatabaseLock.checkIsNotOpen(path)
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw failure("opening \(path)", errno) }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw StateStoreError(.notAStore, "\(path) is a folder or a device; pass a file")
+        }
+        try checkHeader(descriptor, path)
     }
 
     private static func resolved(_ path: String) -> String {
@@ -121,7 +135,7 @@ final class StoreFile: Sendable {
     }
 
     /// Refuses an empty file. SQLite would treat it as a new database; here it has lost its content.
-    private func checkHeader(_ descriptor: Int32) throws(StateStoreError) {
+    private static func checkHeader(_ descriptor: Int32, _ path: String) throws(StateStoreError) {
         let expected = Array("SQLite format 3\u{0}".utf8)
         var found = [UInt8](repeating: 0, count: expected.count)
         let count = pread(descriptor, &found, found.count, 0)

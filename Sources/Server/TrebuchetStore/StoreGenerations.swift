@@ -55,6 +55,11 @@ struct StoreGenerations: Sendable {
         return StoreGenerations(all: all)
     }
 
+    /// Checks the stored generations, and returns their newest number; 0 for a store that was never opened.
+    static func check(_ connection: SQLiteConnection) throws(StateStoreError) -> UInt64 {
+        try read(connection).last?.number ?? 0
+    }
+
     private static func read(_ connection: SQLiteConnection) throws(StateStoreError) -> [Generation] {
         let row = try SQLiteStatement("SELECT number, checksum, epoch FROM generations ORDER BY number", connection)
         var all: [Generation] = []

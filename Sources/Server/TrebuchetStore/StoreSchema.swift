@@ -112,6 +112,6 @@ enum StoreSchema {
     }
 
     static func verify(_ computed: Int, _ stored: Int, _ path: String, _ key: StateKey) throws(StateStoreError) {
-        guard computed == stored else { throw StateStoreError.damaged(path, "checksum mismatch in '\(key)'") }
+        guard computed == stored else { throw StateStoreError.damaged(path, valueOf: key) }
     }
 }

@@ -1,7 +1,9 @@
+internal import Trebuchet
+
 /// The version of this program.
 package enum TrebuchetVersion {
-    /// The version of the release; the file VERSION, which scripts/package reads, has the same.
-    package static let number = "0.9.0"
+    /// The version of the release.
+    package static let number = LibraryVersion.number
 
     /// The line that `trebuchet --version` prints: `trebuchet 0.9.0 (Swift 6.3, linux x86_64)`.
     package static var line: String { "trebuchet \(number) (Swift \(compiler), linux \(architecture))" }

@@ -12,7 +12,8 @@ package enum CommandLineTool {
         ServeCommand.spec, CallCommand.spec, ObserveCommand.spec, SignInCommand.spec, SignInCommand.signOut,
         AccountCommand.sessions, AccountCommand.account,
         TopicCommand.spec, PresenceCommand.spec, CollectionCommand.spec, RulesCommand.spec,
-        ConfigCommand.spec, ClusterCommand.spec, AdminCommand.spec, InspectCommand.spec, TopCommand.spec,
+        ConfigCommand.spec, ClusterCommand.spec, AdminCommand.spec, BackupCommand.spec, RestoreCommand.spec,
+        StoreCommand.spec, DoctorCommand.spec, InspectCommand.spec, TopCommand.spec,
         GenerateCommand.spec, BenchCommand.spec, version,
     ]
 

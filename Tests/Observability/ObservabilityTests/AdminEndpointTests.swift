@@ -1,3 +1,4 @@
+import Foundation
 import Networking
 import Platform
 import Synchronization
@@ -77,6 +78,56 @@ import TrebuchetTesting
             ], error: .captured
         ).finish()
         #expect(curl.output.contains("\ntrebuchet_ready 1\n"), "\(curl)")
+        await server.shutdown()
+    }
+
+    @Test("metrics have the expiry of each loaded certificate, and a reload replaces them at all endpoints")
+    func certificates() async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "trebuchet-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (certificate, key) = (folder.appending(path: "server.pem"), folder.appending(path: "server.key"))
+        func install(days: Int) throws {
+            let made = try CertifiedKey.makeAuthority(validFor: .seconds(days * 86_400))
+            try Data(made.certificateText).write(to: certificate)
+            try Data(made.keyText).write(to: key)
+            chmod(key.path, 0o600)
+        }
+        func days(_ metrics: String, _ endpoint: String) -> Double? {
+            let line = metrics.split(separator: "\n").first {
+                $0.hasPrefix("trebuchet_certificate_expiry_timestamp_seconds{endpoint=\"\(endpoint)\"}")
+            }
+            return line.flatMap { Double($0.split(separator: " ")[1]) }
+                .map { (($0 - Date().timeIntervalSince1970) / 86_400).rounded() }
+        }
+        try install(days: 10)
+        let tls = TLSServerSettings(certificateChainFile: certificate.path, privateKeyFile: key.path)
+        let server = TrebuchetServer(transport: .webSocket(port: 0, tls: tls), log: nil)
+        let address = try server.openAdmin(port: 0, tls: tls)
+        #expect(try await days(server.prometheusMetrics(), "admin") == 10)
+        #expect(try await days(server.prometheusMetrics(), "clients") == nil)
+        try await server.start()
+        #expect(try await days(server.prometheusMetrics(), "clients") == 10)
+        // Not before the reload, whatever the files are.
+        try install(days: 100)
+        #expect(try await days(server.prometheusMetrics(), "admin") == 10)
+        try server.reloadCertificates()
+        for endpoint in ["admin", "clients"] {
+            #expect(try await days(server.prometheusMetrics(), endpoint) == 100, "\(endpoint)")
+        }
+        let curl = try await ChildProcess(
+            "/usr/bin/curl", ["-sv", "--insecure", "https://127.0.0.1:\(address.port)/livez"], error: .captured
+        ).finish()
+        let served = try #require(curl.error.firstMatch(of: /expire date: ([^\n]+?) GMT/)).output.1
+        let format = DateFormatter()
+        format.locale = Locale(identifier: "en_US_POSIX")
+        format.timeZone = TimeZone(identifier: "UTC")
+        format.dateFormat = "MMM d HH:mm:ss yyyy"
+        let text = served.split(separator: " ").joined(separator: " ")
+        let end = try #require(format.date(from: text), "\(served)").timeIntervalSinceNow / 86_400
+        #expect(end.rounded() == 100, "the admin endpoint serves the certificate of the reload")
+        let build = "\ntrebuchet_build_info{version=\"\(LibraryVersion.number)\"} 1\n"
+        #expect(try await server.prometheusMetrics().contains(build))
         await server.shutdown()
     }
 

@@ -25,6 +25,8 @@ import Testing
         list.refusals = [401: 2]
         list.httpRequests = [204: 1]
         list.now.reactors = [MetricList.Reactor(name: "reactor-0")]
+        list.now.store = StoreFileUsage(bytes: 1, freeBytes: 1)
+        list.now.certificates = [("clients", 1)]
         list.now.router = RouterMetric.ofNode(
             slots: 0, liveNodes: 0, isStoreResponding: true, acquired: 0, lost: 0)
         let process = ProcessMetrics(

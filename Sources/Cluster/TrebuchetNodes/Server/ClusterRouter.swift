@@ -171,6 +171,10 @@ final class ClusterRouter: RemoteRouter {
 
     var hasCertificateFiles: Bool { certificates != nil }
 
+    var certificateRemainingTime: Duration? {
+        certificates == nil ? nil : direct.withLock { $0?.identity }?.tls.remainingTime
+    }
+
     func reloadCertificates() throws(TransportError) { try direct.withLock { $0?.identity }?.reload() }
 
     /// Compares the ends of the logs after each new connection to the coordination store, which may have lost entries.

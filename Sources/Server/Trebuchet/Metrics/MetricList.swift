@@ -17,6 +17,12 @@ package struct MetricList {
         package var recordedResponses = 0
         package var bufferedBytes = 0
         package var bufferedLimit = 0
+        /// The time of the clock in seconds since 1970.
+        package var time = 0.0
+        /// The size of the store's file; nil without one.
+        package var store: StoreFileUsage?
+        /// The times at which certificates expire, by endpoint.
+        package var certificates: [(endpoint: String, seconds: Int)] = []
         /// The reactors, in their order.
         package var reactors: [Reactor] = []
         /// The metrics of the router to other servers.
@@ -46,6 +52,14 @@ package struct MetricList {
         text.appendMetric(
             "trebuchet_ready", .gauge, "1 while the server accepts clients, else 0.",
             now.isReady ? 1 : 0)
+        text.appendMetric(
+            "trebuchet_build_info", .gauge, "1, with the version of the library as label.",
+            [(["version": LibraryVersion.number], 1)])
+        text.appendMetric("trebuchet_time_seconds", .gauge, "Time of the clock, in seconds since 1970.", now.time)
+        text.appendMetric(
+            "trebuchet_certificate_expiry_timestamp_seconds", .gauge,
+            "Time at which a loaded certificate expires, in seconds since 1970.",
+            now.certificates.map { (["endpoint": $0.endpoint], Double($0.seconds)) })
         addConnections(to: &text)
         addCalls(rows, to: &text)
         addStreams(to: &text)
@@ -201,6 +215,12 @@ package struct MetricList {
         text.appendMetric(
             "trebuchet_store_write_failures_total", .counter, "Failed writes to the store.",
             counts[.storeWritesFailed])
+        if let store = now.store {
+            text.appendMetric(
+                "trebuchet_store_size_bytes", .gauge, "Size of the store's file and its log in bytes.", store.bytes)
+            text.appendMetric(
+                "trebuchet_store_disk_free_bytes", .gauge, "Free space of the store's disk in bytes.", store.freeBytes)
+        }
     }
 
     private func addReactors(to text: inout MetricsText) {
@@ -237,4 +257,10 @@ package struct MetricList {
             "process_start_time_seconds", .gauge, "Start time of the process, in seconds since 1970.", process.started)
         text.appendMetric("process_threads", .gauge, "Threads of the process.", process.threads)
     }
+}
+
+/// The version of this package.
+package enum LibraryVersion {
+    /// The version of the release; the file VERSION, which scripts/package reads, has the same.
+    package static let number = "0.9.0"
 }

@@ -1,4 +1,5 @@
 internal import Bytes
+internal import Glibc
 internal import Networking
 internal import Platform
 internal import Relays
@@ -330,10 +331,12 @@ extension TrebuchetServer {
         // Separate reactors, so that the endpoint responds even while those of the server are blocked; a test's reactors use
         // its clock.
         let reactors = owner == nil ? try ReactorGroup.clients() : ReactorGroup(shards.map(\.reactor))
-        return try openEndpoint("admin endpoint", at: host, isProtected: tls != nil && token != nil) {
+        let address = try openEndpoint("admin endpoint", at: host, isProtected: tls != nil && token != nil) {
             () throws(TransportError) in
             try endpoint.listen(host: host, port: port, tls: tls, on: reactors)
         }
+        if let tls { certificates.read(tls.certificateChainFile, of: "admin") }
+        return address
     }
 }
 
@@ -395,7 +398,19 @@ extension TrebuchetServer {
         list.now.bufferedBytes = bufferedBytes
         list.now.bufferedLimit = context.memory.limit
         list.now.router = context.router?.metrics ?? []
+        list.now.time = Self.timeOfDay
+        list.now.store = (context.probedStore.withLock { $0 } as? any SizedStore)?.fileUsage()
+        list.now.certificates = certificates.all
+        if let remaining = context.router?.certificateRemainingTime {
+            list.now.certificates.append(("nodes", Int(list.now.time) + Int(remaining.components.seconds)))
+        }
         return list
+    }
+
+    private static var timeOfDay: Double {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec / 1_000_000) / 1_000
     }
 
     /// The counters of one reactor.

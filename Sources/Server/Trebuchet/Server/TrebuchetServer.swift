@@ -51,6 +51,8 @@ public final class TrebuchetServer: Sendable {
     let isLeaving = Atomic<Bool>(false)
     /// The open endpoints for operators, by name.
     let endpoints = Mutex<[String: Endpoint]>([:])
+    /// The times at which certificates in use expire, for metrics.
+    package let certificates = CertificateExpiries()
     /// A counter that distributes clients of this process over the reactors.
     let nextLocal = Atomic<Int>(0)
 
@@ -378,6 +380,7 @@ public final class TrebuchetServer: Sendable {
                 transport, shards: shards, parts: context, access: access, pages: pages,
                 routes: httpRoutes.withLock { $0 })
             state.withLock { $0 = .running(listener) }
+            if let tls = transport.tls { certificates.read(tls.certificateChainFile, of: "clients") }
             for scheduler in alarms { scheduler.start() }
             if let writer = shards.first?.stateWriter { Task { await writer.scheduleDeletionOfEarlierResponses() } }
             let (log, events) = (context.plainLog, context.events)
@@ -398,15 +401,17 @@ public final class TrebuchetServer: Sendable {
         }
     }
 
-    /// Reloads the certificates for new connections of clients and other servers; existing connections continue. If the files are invalid,
-    /// throws `TransportError` of code `.tls` and keeps the old ones. Does nothing without certificate files.
+    /// Reloads the certificates for new connections of clients, other servers and operators; existing connections continue. If the
+    /// files are invalid, throws `TransportError` of code `.tls` and keeps the old ones. Does nothing without certificate files.
     public func reloadCertificates() throws(TransportError) {
         let listener: WebSocketServer? = state.withLock { state in
             if case .running(let listener) = state { return listener }
             return nil
         }
+        defer { certificates.readAgain() }
         try listener?.reloadCertificates()
         try context.router?.reloadCertificates()
+        for endpoint in endpoints.withLock({ Array($0.values) }) { try endpoint.listener.reloadCertificates() }
     }
 
     /// Indicates whether the server uses TLS.

@@ -160,7 +160,8 @@ enum ServeCommand {
             exit(0)
         }
         // SIGHUP never ends the process, even if there is nothing to reload.
-        let hasCertificates = tls != nil || arguments.string("--cluster-certificate") != nil
+        let hasCertificates =
+            tls != nil || ["--cluster-certificate", "--admin-tls-cert"].contains { arguments.string($0) != nil }
         let readsAgain = hasCertificates || arguments.has("--rules") || arguments.has("--config")
         signals.onHangUp {
             if !readsAgain { operators.logNotice("SIGHUP: no certificates or rules to reload") }

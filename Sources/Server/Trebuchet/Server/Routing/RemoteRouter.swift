@@ -52,6 +52,8 @@ package protocol RemoteRouter: AnyObject, Sendable {
     var metrics: [RouterMetric] { get }
     /// Indicates whether it has a certificate from a file.
     var hasCertificateFiles: Bool { get }
+    /// The time until its certificate from a file expires; nil without one.
+    var certificateRemainingTime: Duration? { get }
     /// Reads its certificate files again, for new connections.
     func reloadCertificates() throws(TransportError)
 }
