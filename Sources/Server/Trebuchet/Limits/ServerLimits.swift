@@ -15,6 +15,7 @@ public import WebSockets
 /// - `perPrincipal`: all connections of one principal.
 /// - `perHost`: all connections of one host, an IPv4 address or an IPv6 /64 network. Loopback connections do not count, except
 ///   for `memory.perHost`. An IPv6 /48 network may use four times as much.
+/// - `perMethod`: the calls of one method by one connection.
 /// - `total`: the server.
 ///
 /// By default one host may use at most a sixteenth of each counted resource, and so may one principal, so that a few of them
@@ -322,7 +323,8 @@ public struct RatedMethod: Hashable, Sendable {
 }
 
 extension ServerLimits.CallRates {
-    /// Indicates whether there are rates that all calls count for.
+    /// Indicates whether there are rates that all calls count for. Then no call takes the hot path; a new rate of this kind must be
+    /// added here, or the hot path does not apply it.
     var limitsAllCalls: Bool { perConnection != nil || perPrincipal != nil }
 
     var isEmpty: Bool { !limitsAllCalls && perMethod.isEmpty }

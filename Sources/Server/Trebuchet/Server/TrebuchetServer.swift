@@ -95,7 +95,7 @@ public final class TrebuchetServer: Sendable {
         self.owner = owner
         self.transport = transport
         self.access = access
-        let principals = limits.calls.rate.perPrincipal.map { ShardedBuckets<PrincipalName>($0) }
+        let principalBuckets = limits.calls.rate.perPrincipal.map { ShardedBuckets<PrincipalName>($0) }
         let parts = ServerContext(
             reactors: group.reactors.count, limits: limits, showsErrorText: showsErrorText, routedBy: makeRouter,
             log: log)
@@ -132,7 +132,7 @@ public final class TrebuchetServer: Sendable {
         for shard in shards {
             shard.siblings = shards
             shard.states.server = shard
-            shard.principals = principals
+            shard.principalBuckets = principalBuckets
             shard.onConnect = access.onConnect
             shard.rules = access.rules
             shard.interceptors = ServerInterceptors(access.interceptors)
