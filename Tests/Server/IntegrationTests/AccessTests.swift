@@ -273,7 +273,9 @@ distributed actor CallerReportingActor {
             let retryAfter = try #require(error?.retryAfter)
             #expect((.seconds(900)...(.seconds(1_000))).contains(retryAfter), "one token is added every 1,000 s")
             #expect(error?.message.hasSuffix(" in \(Int((retryAfter / .milliseconds(1)).rounded())) ms") == true)
-            #expect(byMethod?.hasPrefix("too many calls of bump(); try again in ") == true)
+            #expect(
+                byMethod?.hasPrefix("too many calls of bump() (ServerLimits.calls.rate.perMethod); try again in ")
+                    == true)
             for _ in 0..<3 { #expect(try await mirror.caller() == "ada") }
             let byConnection = await refused { _ = try await mirror.caller() }
             #expect(byConnection?.hasPrefix("too many calls of this connection") == true)

@@ -364,7 +364,9 @@ import WebSockets
         #expect(await rig.receive(#"{"type":"hello","payload":{}}"#).first?.contains(#""type":"hello""#) == true)
         for number in 1...2 { #expect(await rig.call(number, "calculator", "same(_:)", "4") == [result(number, "4")]) }
         let refused = await rig.call(3, "calculator", "same(_:)", "4")
-        #expect(refused.first?.contains("too many calls of this connection; try again in ") == true)
+        #expect(
+            refused.first?.contains(
+                "too many calls of this connection (ServerLimits.calls.rate.perConnection); try again in ") == true)
         #expect(refused.first?.contains("retryAfterMilliseconds") == true)
         #expect(await rig.observe(4).first?.contains(#""code":"rateLimited""#) == true)
         #expect(await rig.call(5, "nobody", "same(_:)", "4").first?.contains(#""code":"rateLimited""#) == true)

@@ -15,6 +15,7 @@ public import WebSockets
 /// - `perPrincipal`: all connections of one principal.
 /// - `perHost`: all connections of one host, an IPv4 address or an IPv6 /64 network. Loopback connections do not count, except
 ///   for `memory.perHost`. An IPv6 /48 network may use four times as much.
+/// - `perMethod`: the calls of one method by one connection.
 /// - `total`: the server.
 ///
 /// By default one host may use at most a sixteenth of each counted resource, and so may one principal, so that a few of them
@@ -280,7 +281,8 @@ public struct ServerLimits: Sendable {
         /// The maximum number of attempts to deliver an alarm whose method throws an error. Then the alarm is logged and removed.
         /// Default 10.
         public var attempts = 10
-        /// The maximum number of actors whose alarms are delivered at the same time; others wait. Default 64.
+        /// The maximum number of actors whose alarms are delivered at the same time; others wait. In a cluster, actors with
+        /// `placement: .cluster` are counted separately. Default 64.
         public var concurrent = 64
     }
 }
@@ -321,7 +323,8 @@ public struct RatedMethod: Hashable, Sendable {
 }
 
 extension ServerLimits.CallRates {
-    /// Indicates whether there are rates that all calls count for.
+    /// Indicates whether there are rates that all calls count for. Then no call takes the hot path; a new rate of this kind must be
+    /// added here, or the hot path does not apply it.
     var limitsAllCalls: Bool { perConnection != nil || perPrincipal != nil }
 
     var isEmpty: Bool { !limitsAllCalls && perMethod.isEmpty }

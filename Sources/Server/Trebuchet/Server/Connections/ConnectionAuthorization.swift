@@ -146,11 +146,12 @@ package final class ConnectionAuthorization {
         let type = shard.context.hasMethodRate(target) ? actorID.flatMap { shard.type(of: ActorName($0)) } : nil
         guard
             let (what, setting, wait) = buckets.consume(
-                target, of: type, shard.limits.calls.rate, shard.principals, connection?.principal,
+                target, of: type, shard.limits.calls.rate, shard.principalBuckets, connection?.principal,
                 at: shard.reactor.now)
         else { return nil }
         let error = TrebuchetError(
-            .rateLimited, "too many \(what); try again in \(wait) ms", retryAfter: .milliseconds(wait))
+            .rateLimited, "too many \(what) (ServerLimits.\(setting)); try again in \(wait) ms",
+            retryAfter: .milliseconds(wait))
         return (error, setting)
     }
 }

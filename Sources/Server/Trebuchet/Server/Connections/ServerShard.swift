@@ -45,7 +45,7 @@ package final class ServerShard: @unchecked Sendable {
     /// The interceptors of the server's `AccessPolicy`; nil without any. Set before any connection exists.
     var interceptors: ServerInterceptors? { didSet { if interceptors != nil { isGuarded = true } } }
     /// Set before the server listens.
-    var principals: ShardedBuckets<PrincipalName>?
+    var principalBuckets: ShardedBuckets<PrincipalName>?
     var onConnect: (@Sendable (CallerConnection) -> Void)?
     /// Indicates whether all calls need checks before they run. Those of methods with a rate need them in each case.
     private(set) var isGuarded: Bool
