@@ -411,6 +411,22 @@ test("a stream with a temporary error is requested again", async () => {
     begin(fake.socket)
 })
 
+test("a stream that an operator has ended is requested again one to two times the delay later", async () => {
+    const { fake, state } = await observing()
+    data(fake.socket, 1, "a")
+    const errorMessage = "maintenance until 14:00"
+    fake.socket.receive("streamError", { streamID: "s1", code: "unavailable", errorMessage, retryAfterMilliseconds: 5000 })
+    const { phase, error } = state.status.getSnapshot()
+    assert.deepEqual([phase, error.code, error.message, error.retryAfter], ["failed", "unavailable", errorMessage, 5000])
+    assert.equal(state.getSnapshot(), "a")
+    await fake.pass(4_999)
+    assert.deepEqual(streamKinds(fake.socket), [])
+    await fake.pass(5_001)
+    begin(fake.socket)
+    data(fake.socket, 2, "b")
+    assert.equal(state.getSnapshot(), "b")
+})
+
 test("streams with the same name on different connections are distinguished", async () => {
     const { fake, client, state } = await observing()
     data(fake.socket, 1, "a")

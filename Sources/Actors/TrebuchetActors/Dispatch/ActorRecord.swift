@@ -119,6 +119,11 @@ package class ActorRecord: @unchecked Sendable {
         executeStreamingTarget(stream) { body(.success($0)) }
     }
 
+    /// Ends the streams of clients with an error, then calls `completion` in the actor's isolation.
+    package func endClientStreams(_ error: TrebuchetError, _ completion: @escaping @Sendable () -> Void) {
+        completion()
+    }
+
     /// Reports whether deactivation would lose nothing: every changed state is persisted, and no state is observed. Runs in the
     /// actor's isolation.
     package func checkIdle(discarding: Bool, _ body: @escaping @Sendable (Bool) -> Void) { body(false) }

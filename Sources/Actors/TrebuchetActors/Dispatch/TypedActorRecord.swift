@@ -149,4 +149,22 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
             actor.assumeIsolated { body(found.hub($0, home)) }
         }
     }
+
+    override func endClientStreams(_ error: TrebuchetError, _ completion: @escaping @Sendable () -> Void) {
+        guard let actor = strongActor ?? referred else { return completion() }
+        let end: @Sendable (isolated A) -> Void = { [table, home] actor in
+            for stream in table.streams where stream.usage(actor).isObserved {
+                stream.hub(actor, home).endClientStreams(error)
+            }
+            completion()
+        }
+        guard let home else {
+            Task { await actor.whenLocal(end) }
+            return
+        }
+        home.reactor.run {
+            // The actor's executor is this reactor, and `run` runs on it.
+            actor.assumeIsolated { end($0) }
+        }
+    }
 }

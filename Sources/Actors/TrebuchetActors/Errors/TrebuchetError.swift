@@ -52,8 +52,8 @@ public struct TrebuchetError: DistributedActorSystemError, Sendable, CustomStrin
     /// With `.application`: the thrown error as JSON, if it is `Codable`.
     public let data: [UInt8]?
 
-    /// With `.rateLimited`, or `.unknownOutcome` of a repeated call, after a rate was exceeded: the time until the next attempt may succeed. Nil if waiting is not
-    /// sufficient, because another call or stream has to end first.
+    /// The time until the next attempt may succeed: with `.rateLimited`, or `.unknownOutcome` of a repeated call, after a rate was
+    /// exceeded; with `.unavailable`, if the server knows it. Nil if it is unknown, or if another call or stream has to end first.
     public let retryAfter: Duration?
 
     /// Creates an error. An actor's method may throw it to reject a call in the framework's terms; the client receives it

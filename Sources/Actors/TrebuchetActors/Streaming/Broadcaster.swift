@@ -89,6 +89,8 @@ package final class Broadcaster: @unchecked Sendable {
     }
 
     func receive(_ event: StateEvent) {
+        // It is no value, so subscribers that wait for the first one continue to wait.
+        if case .clientsDismissed(let error) = event { return endClientStreams(error) }
         guard !isUpToDate else { return handle(event) }
         // All connections belong to the same server.
         let connection = subscriptions.first { !$0.subscriber.isLocal }?.subscriber
@@ -133,6 +135,8 @@ package final class Broadcaster: @unchecked Sendable {
             newSubscriptions = [:]
         case .failed(let error):
             finish(.error, error)
+        // Handled before.
+        case .clientsDismissed: break
         case .ended:
             finish(.actorTerminated, nil)
         }
@@ -341,5 +345,13 @@ package final class Broadcaster: @unchecked Sendable {
             subscription.subscriber.endStream(subscription, reason: reason, error: error)
         }
         shard.release(self)
+    }
+
+    private func endClientStreams(_ error: TrebuchetError) {
+        // Updates marked for the end of the turn precede the end.
+        if isMarked { sendRemaining() }
+        for subscription in subscriptions where !subscription.subscriber.isLocal {
+            subscription.subscriber.endStream(subscription, reason: .error, error: error)
+        }
     }
 }

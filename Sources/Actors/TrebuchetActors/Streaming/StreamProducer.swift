@@ -139,6 +139,12 @@ package class StreamProducer: @unchecked Sendable {
     /// Ends the stream after the actor was released. Called on the thread that released the actor last.
     func endStream() { broadcastEnd(.ended) }
 
+    /// Ends the streams of clients with an error. In the actor's isolation.
+    func endClientStreams(_ error: TrebuchetError) {
+        publish()
+        broadcast(.clientsDismissed(error))
+    }
+
     // MARK: Shared by all kinds
 
     /// The identity of the producer in which the changes originate.

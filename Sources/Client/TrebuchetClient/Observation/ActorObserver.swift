@@ -118,8 +118,9 @@ where A.ActorSystem == TrebuchetActorSystem {
     ///
     /// `actorNotFound`, for example, remains until ``retry()``. `unavailable` means that there is no client, or that the client
     /// has given up, because the server is absent or rejects it (`connectionState` has the details). It disappears when there is
-    /// a client, or when the client connects again. A version that does not decode leaves the previous value in place, and its
-    /// error remains until a version decodes.
+    /// a client, or when the client connects again. After an error with a `retryAfter`, `unavailable` or `rateLimited`, the
+    /// observation restarts one to two times that delay later. A version that does not decode leaves the previous value in place,
+    /// and its error remains until a version decodes.
     public var error: TrebuchetError? {
         read { contents in
             if case .ended(.failed(let error)) = contents.phase { return error }
@@ -243,7 +244,7 @@ where A.ActorSystem == TrebuchetActorSystem {
                     $0.phase = .ended(end)
                     ($0.stream, $0.undecodable) = (nil, nil)
                 }
-                guard case .failed(let error) = end, await states.waitsForReconnect(after: error) else { return }
+                guard case .failed(let error) = end, await states.waitsForRetry(after: error) else { return }
                 await self?.change(run) { $0.phase = .following }
             }
         }

@@ -33,14 +33,23 @@ struct ObservationTarget<A: DistributedActor>: Sendable where A.ActorSystem == T
 }
 
 extension StateRelay<TrebuchetClient.ConnectionState> {
-    /// Waits until a client that has given up is asked to connect again. Returns false if a stream with this `error` ended for
-    /// another reason, or if there will be no connection.
-    func waitsForReconnect(after error: TrebuchetError) async -> Bool {
-        guard error.code == .unavailable else { return false }
+    /// The longest delay that a server can demand before a stream is requested again, as in the web client.
+    private static var maximumDelay: Duration { .seconds(600) }
+
+    /// Waits for the time that the server demands, or until a client that has given up is asked to connect again. Returns false if a
+    /// stream with this `error` ended for another reason, if there will be no connection, or if the task is cancelled.
+    func waitsForRetry(after error: TrebuchetError) async -> Bool {
+        guard error.code == .unavailable || error.code == .rateLimited else { return false }
         switch currentValue {
-        case .disconnected, .connecting: break
-        // The connection was not the reason; an immediate retry would loop endlessly.
-        case .connected, .draining, .closed: return false
+        case .disconnected, .connecting: guard error.code == .unavailable else { return false }
+        case .closed: return false
+        case .connected, .draining:
+            // The connection was not the reason; an immediate retry would loop endlessly.
+            guard let delay = error.retryAfter, delay > .zero else { return false }
+            // Clients whose streams have ended together do not return together.
+            let random = Double.random(in: 1..<2)
+            do { try await Task.sleep(for: min(delay, Self.maximumDelay) * random) } catch { return false }
+            return currentValue != .closed
         }
         for await state in stream {
             switch state {

@@ -1,4 +1,5 @@
 internal import Bytes
+internal import Platform
 internal import TrebuchetActors
 internal import TrebuchetWire
 
@@ -124,8 +125,16 @@ struct SharedStreamStart: Codable {
 struct SharedStreamFailure: Codable {
     var code: String
     var message: String
+    /// Absent in messages of older nodes.
+    var retryAfterMilliseconds: Int?
 
-    init(_ error: TrebuchetError) { (code, message) = (error.code.wire.rawValue, error.message) }
+    init(_ error: TrebuchetError) {
+        (code, message) = (error.code.wire.rawValue, error.message)
+        retryAfterMilliseconds = error.retryAfter?.milliseconds
+    }
 
-    var error: TrebuchetError { TrebuchetError(.init(ErrorCode(rawValue: code)), message) }
+    var error: TrebuchetError {
+        TrebuchetError(
+            .init(ErrorCode(rawValue: code)), message, retryAfter: retryAfterMilliseconds.map { .milliseconds($0) })
+    }
 }

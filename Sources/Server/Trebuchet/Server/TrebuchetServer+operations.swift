@@ -429,8 +429,36 @@ extension TrebuchetServer {
     }
 }
 
-/// Connections as operators see them.
+/// Connections and streams as operators see them.
 extension TrebuchetServer {
+    /// Ends the streams of clients that observe states or events of an actor, at an operator's request:
+    ///
+    ///     try await server.endStreams(
+    ///         of: "lists/1", with: TrebuchetError(.unavailable, "maintenance until 14:00", retryAfter: .seconds(600)))
+    ///
+    /// Clients receive the error as the reason. With `unavailable` or `rateLimited` and a `retryAfter` of at most 10 minutes, the web
+    /// client and `@ObservedActor` observe the state again one to two times that delay later. Readers of a `StateStream` and of events
+    /// decide themselves.
+    ///
+    /// Readers in this process, and streams that start later, are not affected: an ``AdmissionInterceptor`` refuses these. The actor
+    /// stays active. In a cluster, call it at the node that has the actor; streams that other nodes forward to their clients end too.
+    ///
+    /// - Returns: False if the actor is not active at this server.
+    /// - Throws: `unavailable` if another node of the cluster owns the actor.
+    @discardableResult
+    public func endStreams(of actor: String, with error: TrebuchetError) async throws(TrebuchetError) -> Bool {
+        guard let record = directory.record(ActorName(actor)) else {
+            if directory.clusteredType(of: ActorName(actor)) != nil, !owns(actor) {
+                throw TrebuchetError(.unavailable, "another node owns actor '\(actor)'; end its streams there")
+            }
+            return false
+        }
+        await withCheckedContinuation { continuation in
+            record.endClientStreams(error) { continuation.resume() }
+        }
+        return true
+    }
+
     /// Closes a connection at an operator's request. Returns whether it existed.
     ///
     /// - Throws: `unavailable` if a reactor does not respond.

@@ -138,6 +138,13 @@ package final class RemoteStreamReplica: StreamProducer, @unchecked Sendable {
         return hasEnded
     }
 
+    /// The error with which the stream has ended; nil without one.
+    package var failure: TrebuchetError? {
+        var failure: TrebuchetError?
+        lock.run { if case .failed(let error) = ending { failure = error } }
+        return failure
+    }
+
     /// Whether the replica can continue from deltas alone.
     package var canApplyDeltas: Bool {
         var isWhole = kind == .events

@@ -175,6 +175,11 @@ final class StateSource: StreamProducer, @unchecked Sendable {
         for filter in filters.removeAll() { filter.endStream() }
     }
 
+    override func endClientStreams(_ error: TrebuchetError) {
+        super.endClientStreams(error)
+        for filter in filters.current { filter.endClientStreams(error) }
+    }
+
     /// The source for readers in this process, created on first use. In the actor's isolation.
     var readers: any LocalStateReaders {
         if let localReaders { return localReaders }

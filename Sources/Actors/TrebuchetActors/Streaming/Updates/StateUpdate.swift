@@ -65,6 +65,8 @@ package enum StateEvent: Sendable {
     case nothing
     /// The stream ends with an error, for example because the state could not be encoded.
     case failed(TrebuchetError)
+    /// The streams of clients end with an error. The stream itself continues, for readers in this process and for later subscribers.
+    case clientsDismissed(TrebuchetError)
     /// The actor was released.
     case ended
 }

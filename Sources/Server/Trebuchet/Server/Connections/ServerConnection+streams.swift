@@ -1,4 +1,5 @@
 internal import Bytes
+internal import Platform
 package import TrebuchetActors
 internal import TrebuchetWire
 
@@ -291,7 +292,8 @@ extension ServerConnection {
         link.send {
             if let error {
                 EnvelopeWriter.streamError(
-                    streamID: streamID, message: error.message, code: error.code.wire, into: &$0)
+                    streamID: streamID, message: error.message, code: error.code.wire,
+                    retryAfterMilliseconds: error.retryAfter?.milliseconds, into: &$0)
             } else {
                 EnvelopeWriter.streamEnd(streamID: streamID, reason: reason, into: &$0)
             }

@@ -355,7 +355,8 @@ extension StreamRequest {
         // An ended stream may have dropped versions before this subscription, and the response that follows them is in this
         // reactor's queue.
         if replica.hasEnded, let subscription = connection.streams[streamID] {
-            connection.endStream(subscription, reason: .actorTerminated, error: nil)
+            let failure = replica.failure
+            connection.endStream(subscription, reason: failure == nil ? .actorTerminated : .error, error: failure)
         }
     }
 }
