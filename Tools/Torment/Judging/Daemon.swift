@@ -123,6 +123,11 @@ final class Daemon: Sendable {
         return Levels(report: report, descriptors: program.descriptorCount)
     }
 
+    /// Describes the calls in flight.
+    func callsInFlight() async -> String {
+        (try? await debug.callsInFlight().map { "\n    " + $0 }.joined()) ?? ""
+    }
+
     /// Measured after the allocator has released its free memory.
     func memory() async throws -> Memory {
         let bytes = try await debug.trim()

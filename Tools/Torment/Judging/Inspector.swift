@@ -17,7 +17,8 @@ struct Inspector {
         self.before = before
     }
 
-    /// With open, silent connections: the server has no in-flight calls and uses no processor time.
+    /// With open, silent connections: the server uses no processor time, and has no in-flight calls, except those that wait until
+    /// their client reads.
     func whileStill() async -> Finding? {
         let deadline = ContinuousClock.now + patience
         var share = 0.0
@@ -27,8 +28,9 @@ struct Inspector {
             share = await processorShare()
             do {
                 let report = try await daemon.levels().report
+                let calls = report.counters.callsUnderWay - report.counters.callsBehindUnreadResponses
                 left = Self.excess([
-                    ("calls", report.counters.callsUnderWay, before.report.counters.callsUnderWay),
+                    ("calls", calls, before.report.counters.callsUnderWay),
                     ("waiting", report.counters.callsWaiting, before.report.counters.callsWaiting),
                 ])
             } catch {
@@ -38,7 +40,8 @@ struct Inspector {
         } while ContinuousClock.now < deadline
         guard left.isEmpty else {
             return .leftover(
-                Self.names(left), "\(daemon.name) has \(left.joined(separator: ", ")) without requests")
+                Self.names(left),
+                "\(daemon.name) has \(left.joined(separator: ", ")) without requests:\(await daemon.callsInFlight())")
         }
         return .busy("\(daemon.name) takes \(Int(share * 100)) % of a core without requests")
     }

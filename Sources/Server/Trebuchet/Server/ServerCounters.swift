@@ -5,6 +5,8 @@ package struct ServerCounters: Codable, Sendable, Equatable {
     package var connections = 0
     /// The number of calls without a response.
     package var callsUnderWay = 0
+    /// The number of these that wait on another reactor until their client reads earlier responses.
+    package var callsBehindUnreadResponses = 0
     /// The number of calls and streams that wait for an activation.
     package var callsWaiting = 0
     package var streams = 0

@@ -154,6 +154,7 @@ extension TrebuchetServer {
                 part.connections = shard.clientCount
                 for connection in shard.connections.values {
                     part.callsUnderWay += connection.callsUnderWay
+                    if !connection.isWritable { part.callsBehindUnreadResponses += connection.load.inTransit }
                     part.streams += connection.streams.count + connection.streams.starting.count
                 }
                 part.callsWaiting = shard.waitingCount
@@ -163,6 +164,7 @@ extension TrebuchetServer {
             }
             sum.connections += part.connections
             sum.callsUnderWay += part.callsUnderWay
+            sum.callsBehindUnreadResponses += part.callsBehindUnreadResponses
             sum.callsWaiting += part.callsWaiting
             sum.streams += part.streams
             sum.broadcasters += part.broadcasters
@@ -172,6 +174,17 @@ extension TrebuchetServer {
         sum.actorsOnDemand = context.quotas.count(.actorsOnDemand)
         sum.activations = context.directory.activatingCount
         return sum
+    }
+
+    /// Describes connections with calls in flight, and these calls: at most 20 connections with 5 calls each.
+    package func callsInFlight() async -> [String] {
+        var lines: [String] = []
+        for shard in shards {
+            lines += await shard.reactor.perform {
+                shard.connections.values.filter { $0.callsUnderWay > 0 }.prefix(20).map { $0.describeCalls() }
+            }
+        }
+        return lines
     }
 
     /// The names of activated actors with their in-flight calls; nil for a deactivated one.

@@ -37,6 +37,9 @@ package distributed actor AdversarialTestDebug {
         return report
     }
 
+    /// Describes the calls in flight, this one included.
+    package distributed func callsInFlight() async -> [String] { await server.callsInFlight() }
+
     /// Returns memory that the allocator retains to the system.
     ///
     /// - Returns: the number of bytes in use.

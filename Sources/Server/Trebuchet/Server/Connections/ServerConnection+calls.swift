@@ -527,6 +527,18 @@ extension ServerConnection {
         return min(.milliseconds(requested), limits.calls.maximumTimeout)
     }
 
+    /// Describes the calls in flight, for tests.
+    func describeCalls() -> String {
+        let calls = calls.all.prefix(5).map { call in
+            let name = call.streamedActor?.text ?? call.activatedActor?.text ?? "row \(call.row ?? -1)"
+            return "\(name) in phase \(call.phase) for \((MonotonicClock.now &- call.began) / 1_000_000) ms"
+        }
+        return
+            "connection \(peer.connection): \(load.count) calls, \(load.inTransit) in transit, \(load.answered) answered, "
+            + "\(self.calls.queued) queued, writable: \(isWritable), paused: \(load.isPaused), "
+            + "\(link.pendingBytes) bytes pending; \(calls)"
+    }
+
     /// Indicates whether no running call remains to be answered.
     var hasNoCalls: Bool { callsUnderWay == 0 && deferredResponses == nil }
     var callsUnderWay: Int { load.count + load.inTransit }
