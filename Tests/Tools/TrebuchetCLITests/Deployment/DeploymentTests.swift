@@ -71,7 +71,8 @@ import TrebuchetTesting
             let files = [folder + "/trebuchet-backup.service", folder + "/trebuchet-backup.timer"]
             try unit.text.write(toFile: files[0], atomically: true, encoding: .utf8)
             try FileManager.default.copyItem(atPath: timer.path, toPath: files[1])
-            let verified = try await ChildProcess(Self.verifier, ["verify", "--man=no"] + files, error: .merged).finish()
+            let verified = try await ChildProcess(Self.verifier, ["verify", "--man=no"] + files, error: .merged)
+                .finish()
             #expect(!verified.output.contains("trebuchet-backup"), "\(verified.output)")
         }
     }
