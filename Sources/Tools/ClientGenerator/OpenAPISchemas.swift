@@ -4,14 +4,14 @@ struct OpenAPISchemas {
     static let problem = "Problem"
 
     private let model: ClientModel
-    private var finished: [(name: String, schema: OrderedJSON)] = [(Self.problem, Self.problemSchema)]
+    private var finished: [String: OrderedJSON] = [Self.problem: Self.problemSchema]
     /// The types by their names in the document, with those that are being written.
     private var types: [String: WireType] = [:]
 
     init(_ model: ClientModel) { self.model = model }
 
     /// All schemas in the order of their names.
-    var all: [(String, OrderedJSON)] { finished.sorted { $0.name < $1.name }.map { ($0.name, $0.schema) } }
+    var all: [(String, OrderedJSON)] { finished.sorted { $0.key < $1.key } }
 
     mutating func schema(_ type: WireType) -> OrderedJSON {
         switch type {
@@ -57,7 +57,7 @@ struct OpenAPISchemas {
             var schema = form(definition.form, values)
             let description = OpenAPIWriter.description(definition.documentation)
             if !description.isEmpty { schema = .object(description + schema.members) }
-            finished.append((name, schema))
+            finished[name] = schema
         }
         return OpenAPIWriter.reference("schemas", name)
     }
