@@ -135,7 +135,7 @@ struct SchemaWriter {
 }
 
 /// JSON whose members keep their order.
-indirect enum OrderedJSON {
+indirect enum OrderedJSON: Sendable {
     case null
     case boolean(Bool)
     case number(String)
