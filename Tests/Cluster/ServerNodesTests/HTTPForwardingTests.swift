@@ -44,7 +44,8 @@ import TrebuchetCluster
 
     /// The first lines of a stream. The reader does not wait for the end of curl.
     private func observe(_ node: Node, _ actor: String, lines: Int, after id: String = "") async throws -> [String] {
-        let url = "http://\(node.address.host):\(node.address.port)/observe/\(actor)/count"
+        let address = try node.address
+        let url = "http://\(address.host):\(address.port)/observe/\(actor)/count"
         let curl = "curl -sN -H 'X-API-Key: key' -H 'Last-Event-ID: \(id)' '\(url)' 2>/dev/null"
         let output = try await ChildProcess(
             "/bin/bash", ["-c", "head -n \(lines) < <(\(curl))"], error: .merged

@@ -36,7 +36,8 @@ enum Version2 {
     struct Todo: Sendable {
         @available(*, deprecated, message: "use 'text'") var title: String?
         var text: String?
-        var priority: Tolerant<Priority>
+        // Generated extensions do not find types of the enclosing enum by their short names.
+        var priority: Tolerant<Version2.Priority>
         var note: String?
     }
 
