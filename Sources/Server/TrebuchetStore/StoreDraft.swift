@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Platform
 internal import Synchronization
 internal import Trebuchet
 
@@ -84,6 +85,14 @@ final class StoreDraft {
             throw StateStoreError(.inUse, "another process is writing \(path); wait for it, or choose another name")
         }
         return descriptor
+    }
+
+    /// Writes the data so far to the disk, then leaves the disk to other processes for as long as that took, at most 1 s. Written at
+    /// once, a large file fills the queue of the disk, in which the writes of a server wait for seconds.
+    func syncAndPause() throws(StateStoreError) {
+        let start = MonotonicClock.now
+        guard fdatasync(descriptor) == 0 else { throw StoreFile.failure("writing \(path)", errno) }
+        usleep(UInt32(min((MonotonicClock.now - start) / 1_000, 1_000_000)))
     }
 
     /// Gives the file to the owner of its folder, if this process may: a service must be able to open what root restores.

@@ -61,7 +61,7 @@ import TrebuchetStore
         while seen.last != "d", let line = await observer.nextLine() { seen = try titles(line) }
         #expect(seen == ["a", "b", "c", "d"])
         observer.signal(SIGTERM)
-        #expect(await observer.finish().error.contains("lost") == false)
+        #expect(await observer.finish().output.contains("lost") == false)
         #expect(await next.stop() == 0)
     }
 

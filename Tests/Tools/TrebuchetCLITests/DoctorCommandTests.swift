@@ -340,7 +340,7 @@ import Testing
     @Test("wrong addresses and options are refused")
     func usage() async throws {
         for (arguments, problem) in [
-            ([], "<url>… is missing"), (["http://192.0.2.1:9464"], "http is allowed only to this machine"),
+            ([], "<url> is missing"), (["http://192.0.2.1:9464"], "http is allowed only to this machine"),
             (["http://127.0.0.1:9464/other"], "has a path"), (["127.0.0.1:9464"], "is not an https URL"),
             (["http://127.0.0.1:9464", "--interval", "0"], "--interval must be a number between"),
             (["https://a", "--ca-file", "/nonexistent/ca.pem"], "--ca-file /nonexistent/ca.pem: No such file"),

@@ -47,6 +47,36 @@ import TrebuchetTesting
         }
     }
 
+    @Test("the packaged backup service copies the data beside the server; systemd accepts it and its timer")
+    func backup() async throws {
+        try await withFolder { folder in
+            let server = try await ServeProcess(arguments: ["--data", folder + "/trebuchet.db"])
+            let packaged = packageRoot.appending(path: "Packaging/trebuchet-backup.service")
+            let service = ServiceUnit(try String(contentsOf: packaged, encoding: .utf8))
+            let defaults = try #require(service["Environment"]?.firstMatch(of: /"TREBUCHET_BACKUP_OPTIONS=([^"]*)"/))
+            let options = try String(defaults.output.1).filledIn(["/var/lib/trebuchet": folder])
+            try FileManager.default.createDirectory(atPath: folder + "/backups", withIntermediateDirectories: true)
+            let unit = ServiceUnit(
+                try service.text.filledIn([
+                    "/usr/bin/trebuchet": ServeProcess.tool, "$TREBUCHET_BACKUP_OPTIONS": options,
+                    "EnvironmentFile=": "EnvironmentFile=-",
+                ]))
+            let outcome = try await unit.start(instance: "", error: .captured).finish()
+            #expect(outcome.status == 0 && outcome.output.hasPrefix(folder + "/backups/trebuchet-"), "\(outcome)")
+            let kept = try FileManager.default.contentsOfDirectory(atPath: folder + "/backups")
+            #expect(kept.count == 1)
+            #expect(await server.stop() == 0)
+            guard access(Self.verifier, X_OK) == 0 else { return }
+            let timer = packageRoot.appending(path: "Packaging/trebuchet-backup.timer")
+            let files = [folder + "/trebuchet-backup.service", folder + "/trebuchet-backup.timer"]
+            try unit.text.write(toFile: files[0], atomically: true, encoding: .utf8)
+            try FileManager.default.copyItem(atPath: timer.path, toPath: files[1])
+            let verified = try await ChildProcess(Self.verifier, ["verify", "--man=no"] + files, error: .merged)
+                .finish()
+            #expect(!verified.output.contains("trebuchet-backup"), "\(verified.output)")
+        }
+    }
+
     @Test("the service of the unit passes its health check and drains at SIGTERM; the standby takes over")
     func standby() async throws {
         try await withFolder { folder in
