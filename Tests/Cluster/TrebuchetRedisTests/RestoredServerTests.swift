@@ -40,9 +40,11 @@ struct RestoredServerTests {
         func set(_ time: Int64, deleting earlier: Int64?) async throws {
             var table = AlarmTable()
             table.set(.init(name: "ring", due: time))
-            try await store.write(
-                (earlier.map { [.delete(AlarmNamespace.row($0, "a"))] } ?? [])
-                    + [.put(table.bytes, AlarmNamespace.key("a")), .put([], AlarmNamespace.row(time, "a"))])
+            var writes: [StateWrite] = [
+                .put(table.bytes, AlarmNamespace.key("a")), .put([], AlarmNamespace.row(time, "a")),
+            ]
+            if let earlier { writes.append(.delete(AlarmNamespace.row(earlier, "a"))) }
+            try await store.write(writes)
         }
         try await set(50, deleting: nil)
         let (files, copy) = (

@@ -184,7 +184,7 @@ final class AlarmModel {
             var writes: [StateWrite] = []
             try body(&table, &writes)
             let next = table.nextTime
-            writes += rows.filter { $0 != next }.sorted().map { .delete(AlarmNamespace.row($0, actor)) }
+            writes += rows.filter { $0 != next }.sorted().map { StateWrite.delete(AlarmNamespace.row($0, actor)) }
             writes.append(next == nil ? .delete(key) : .put(table.bytes, key))
             if let next { writes.append(.put([], AlarmNamespace.row(next, actor))) }
             try await node.store.write(

@@ -1,4 +1,3 @@
-internal import Platform
 package import TrebuchetActors
 
 /// The row of one actor, by which a server finds its due alarms.

@@ -274,7 +274,7 @@ final class AlarmScheduler: Sendable {
         do {
             // In one turn of the reactor: a release of the slot waits for this turn, and then for the activation.
             let begun: Result<Task<ActorRecord, any Error>?, any Error> = await shard.reactor.perform {
-                Result {
+                Result { () throws -> Task<ActorRecord, any Error>? in
                     guard self.isHere(name.text) else { throw ActorMoved.error }
                     return try self.context.directory.activate(name, for: .server, on: shard.reactor)
                 }
