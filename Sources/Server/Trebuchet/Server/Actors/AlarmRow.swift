@@ -41,7 +41,7 @@ package protocol AlarmRowSource: Sendable {
     ///   - now: the time of day in milliseconds since 1970.
     func rows(after name: String?, limit: Int, at now: Int64) async throws(StateStoreError) -> AlarmRowPage
 
-    /// Sets the closure that is called when earlier rows than the known ones may have appeared, other than by a write of this server.
+    /// Sets the closure that is called when earlier rows than the known ones may have appeared without a write of this server.
     func whenRowsAppear(_ body: @escaping @Sendable () -> Void)
 }
 

@@ -4,8 +4,8 @@ internal import Synchronization
 internal import Transports
 internal import TrebuchetActors
 
-/// Delivers the alarms of the actors of one store: one timer for the next one, however many wait. A server in a cluster has one for its
-/// own actors, and one for those that live on one server of several.
+/// Delivers the alarms of the actors of one store: one timer for the next one, however many wait. A server in a cluster has one for
+/// its own actors, and one for those that live on one server of several.
 /// Only on the reactor of its first shard, except for constants and methods that say otherwise.
 final class AlarmScheduler: Sendable {
     /// The longest time without a look at the time of day: a clock that jumps forward is noticed within it.
@@ -267,7 +267,7 @@ final class AlarmScheduler: Sendable {
         guard router != nil || !isClustered else {
             throw TrebuchetError(
                 .internal,
-                "the alarms of actors with placement: .cluster are in the coordination store, and these are in the store of the node"
+                "these alarms are in the store of the node, and those of actors with placement: .cluster in the coordination store"
             )
         }
         let shard = shards[Int(UInt(bitPattern: name.hashValue) % UInt(shards.count))]
