@@ -137,6 +137,6 @@ final class AlarmSchedule {
             let counts = try await client.resolve(Bell.self, id: bell).counts()
             for alarm in alarms where counts[alarm] ?? 0 > 1 { findings.append("\(bell) \(alarm): \(counts)") }
         }
-        findings += tower.early.withLock { $0 }
+        findings += tower.earlyRings
     }
 }

@@ -47,8 +47,10 @@ final class BellTower: Sendable {
     let journal = Journal()
     /// The lines of the nodes' logs.
     let log = Journal()
-    /// Rings before their times, by the clock of the node.
-    let early = Mutex<[String]>([])
+    private let early = Mutex<[String]>([])
+
+    /// The rings before their times, by the clock of the node.
+    var earlyRings: [String] { early.withLock { $0 } }
 
     /// The place of a bell: one node.
     final class Place: Sendable {

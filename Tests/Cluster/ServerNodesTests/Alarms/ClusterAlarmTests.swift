@@ -58,7 +58,7 @@ import TrebuchetCluster
             #expect(try await eventually { try await rowCount() == 0 })
         }
         #expect(tower.journal.entries.count == 2)
-        #expect(tower.early.withLock { $0 } == [])
+        #expect(tower.earlyRings == [])
     }
 
     @Test(
@@ -128,7 +128,7 @@ import TrebuchetCluster
             #expect(try await eventually { try await one.counts() == ["x": 1, "failing": 1] })
             #expect(try await one.cancel("x") == false)
         }
-        #expect(tower.early.withLock { $0 } == [])
+        #expect(tower.earlyRings == [])
     }
 
     @Test(
