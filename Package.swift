@@ -558,7 +558,7 @@ let package = Package(
         // A server with alarms in a store, which tests kill.
         .executableTarget(
             name: "ChimeServer", dependencies: ["Trebuchet", "TrebuchetStore"], path: "Tests/Fixtures/ChimeServer",
-            swiftSettings: settings),
+            swiftSettings: [.swiftLanguageMode(.v6)]),
         test(
             "IntegrationTests", in: "Server",
             [

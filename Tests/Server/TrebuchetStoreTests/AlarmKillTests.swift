@@ -77,7 +77,7 @@ private distributed actor Chime {
                 }
             }
         }
-        try await withServer(folder.file()) { client in
+        try await withServer(folder.file()) { (client) async throws in
             let expected = Dictionary(uniqueKeysWithValues: names.map { ($0, 1) })
             #expect(try await eventually(within: .seconds(60)) { try await rings(client) == expected })
             #expect(try await rings(client) == expected, "seed \(seed)")
