@@ -9,7 +9,8 @@ internal import TrebuchetCluster
 /// slot of its name: the next owner of the slot continues it, and the previous one cannot write to it any more.
 ///
 /// One write of an actor is one entry, or counts as one (`SplitLogEntry`). Only the positions of logs and the newest entries stay in
-/// memory. The times of alarms are also rows in tables of their slots (`AlarmRowIndex`), by which the owner finds them. The store contains no data without an actor, and no states of actors that every node has separately.
+/// memory. The times of alarms are also rows in tables of their slots (`AlarmRowIndex`), by which the owner finds them. The store
+/// contains no data without an actor, and no states of actors that every node has separately.
 final class EngineStore: PerActorStore {
     /// The maximum number of actors whose contents are in memory after loading.
     private static let maximumLoaded = 64
