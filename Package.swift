@@ -362,7 +362,7 @@ let package = Package(
                 "TrebuchetStore", "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster",
                 "TrebuchetNodes", "Transports", "CSQLite", "DocumentedDefaults", "TestSupport", "Platform", "PowerCuts",
                 "PowerCut", "TrebuchetTesting",
-                "TrebuchetServices", "SharedState",
+                "TrebuchetServices", "SharedState", "ChimeServer",
             ]),
         test(
             "TrebuchetServicesTests", in: "Services",
@@ -555,6 +555,10 @@ let package = Package(
         .target(name: "Interop", dependencies: ["Trebuchet"], path: "Tests/Fixtures/Interop", swiftSettings: settings),
         .target(
             name: "Interop2", dependencies: ["Trebuchet"], path: "Tests/Fixtures/Interop2", swiftSettings: settings),
+        // A server with alarms in a store, which tests kill.
+        .executableTarget(
+            name: "ChimeServer", dependencies: ["Trebuchet", "TrebuchetStore"], path: "Tests/Fixtures/ChimeServer",
+            swiftSettings: [.swiftLanguageMode(.v6)]),
         test(
             "IntegrationTests", in: "Server",
             [

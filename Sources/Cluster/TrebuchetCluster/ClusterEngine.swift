@@ -156,6 +156,9 @@ extension ClusterEngine {
     }
 }
 
+/// A coordination store that does not support tables.
+package protocol TablelessEngine: ClusterEngine {}
+
 /// A coordination store whose data is in a file of this machine.
 package protocol FileBackedEngine: ClusterEngine {
     /// Throws if the file is unreadable or no longer at its path; for readiness.

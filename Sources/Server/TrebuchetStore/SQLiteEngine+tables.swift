@@ -1,8 +1,8 @@
 public import TrebuchetCluster
 
-/// This engine has no tables: the accounts of one process are in their store, `Accounts(store:…)`. All methods here
-/// throw `unsupported`.
-extension SQLiteEngine {
+/// This engine has no tables: the accounts of one process are in their store, `Accounts(store:…)`, and its actors with
+/// `placement: .cluster` have no alarms. All methods here throw `unsupported`.
+extension SQLiteEngine: TablelessEngine {
     private static let unsupported = ClusterEngineError(
         .unsupported,
         "SQLiteEngine does not support tables; pass the store itself to Accounts, or share accounts between nodes with RedisEngine"

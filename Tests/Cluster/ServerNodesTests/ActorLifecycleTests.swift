@@ -1,4 +1,3 @@
-import Foundation
 import NodeSupport
 import Testing
 import Trebuchet
@@ -13,12 +12,9 @@ private distributed actor Clerk {
     func activate() async { activations += 1 }
 
     distributed func count() -> Int { activations }
-    distributed func setAlarm() throws { try alarms.set("close", at: Date()) }
-
-    func alarm(_ alarm: Alarm) {}
 }
 
-/// `activate()` and alarms of actors with `placement: .cluster`.
+/// `activate()` of actors with `placement: .cluster`.
 @Suite(.timeLimit(.minutes(5))) struct ActorLifecycleTests {
     private func nodes() throws -> [Node] {
         let engine = MemoryEngine()
@@ -40,20 +36,6 @@ private distributed actor Clerk {
             try await nodes[1].kill()
             #expect(await Node.ownAll([nodes[0]]))
             for name in names { #expect(try await client.resolve(Clerk.self, id: name).count() == 2) }
-        }
-    }
-
-    @Test("an actor of a cluster cannot set alarms, and the error says why")
-    func alarms() async throws {
-        let nodes = try nodes()
-        try await Node.with(nodes) {
-            let client = try await nodes[0].client()
-            for node in nodes {
-                let clerk = try client.resolve(Clerk.self, id: try #require(node.names("clerks").first))
-                let error = await #expect(throws: TrebuchetError.self) { try await clerk.setAlarm() }
-                #expect(error?.code == .internal)
-                #expect(error?.message.contains("placement: .node") == true)
-            }
         }
     }
 }

@@ -20,6 +20,54 @@ struct RestoredServerTests {
         ])
     }
 
+    private func rows(_ engine: RedisEngine) async throws -> [String] {
+        let page = try await engine.rows(
+            of: SlotAlarmRows.table(of: log.slot), prefix: "", after: nil, limit: 100)
+        return page.rows.compactMap { SlotAlarmRows.row(named: $0.name).map { "\($0.time) \($0.actor)" } }
+    }
+
+    @Test(
+        "the row of an alarm is before its log entry in the file, and an owner that writes entries again writes it too")
+    func alarms() async throws {
+        let always = ["--appendfsync", "always"]
+        let server = try await RedisServer(options: always)
+        let engine = try RedisEngine(url: server.url)
+        let lease = try #require(
+            try await engine.acquire(
+                log.slot, for: try ClusterNode(name: "n"), duration: .seconds(3_600)
+            ).lease)
+        let store = EngineStore(engine) { $0 == lease.slot ? lease : nil }
+        func set(_ time: Int64, deleting earlier: Int64?) async throws {
+            var table = AlarmTable()
+            table.set(.init(name: "ring", due: time))
+            var writes: [StateWrite] = [
+                .put(table.bytes, AlarmNamespace.key("a")), .put([], AlarmNamespace.row(time, "a")),
+            ]
+            if let earlier { writes.append(.delete(AlarmNamespace.row(earlier, "a"))) }
+            try await store.write(writes)
+        }
+        try await set(50, deleting: nil)
+        let (files, copy) = (
+            server.folder.appending(path: "appendonlydir"), server.folder.appending(path: "earlier")
+        )
+        try FileManager.default.copyItem(at: files, to: copy)
+        try await set(30, deleting: 50)
+        #expect(try await eventually { try await rows(engine) == ["30 a"] })
+        await server.stop()
+        try FileManager.default.removeItem(at: files)
+        try FileManager.default.moveItem(at: copy, to: files)
+        let again = try await RedisServer(port: server.port, folder: server.folder, options: always)
+        #expect(await eventually { (try? await rows(engine)) == ["50 a"] })
+        #expect(await eventually { await store.checkEnds() == [] })
+        // The later row again, and the earlier one, which activates the actor once.
+        #expect(try await rows(engine) == ["30 a", "50 a"])
+        let next = EngineStore(engine) { _ in lease }
+        let bytes = try #require(try await next.get(AlarmNamespace.key("a")))
+        #expect(try AlarmTable(bytes).nextTime == 30)
+        await engine.close()
+        await again.stop()
+    }
+
     @Test(
         "no acknowledged write is lost: the next write, or the new connection, writes it again",
         arguments: [true, false])

@@ -20,7 +20,7 @@ enum LayerRules {
         "TrebuchetNodes": 6, "TrebuchetServices": 7, "TrebuchetInspector": 7,
         "TrebuchetTesting": 6,
         "NodeSupport": 7,
-        "Interop": 6, "Interop2": 6,
+        "Interop": 6, "Interop2": 6, "ChimeServer": 7,
         "Commands": 8, "ServicesClient": 8, "PowerCuts": 7,
         "Benchmarks": 9, "ServicesClientTool": 9, "Fuzz": 8, "Mutate": 8, "PowerCut": 8,
         "TodosWeb": 8, "ChatWeb": 8,

@@ -6,6 +6,10 @@ package import TrebuchetCluster
 package final class FaultyEngine: ClusterEngine {
     package struct Faults {
         package var isAway = false
+        /// The number of next appends and changes of tables after which every request fails, as of a node that was killed.
+        package var writesUntilAway: Int?
+        /// Changes that delete values of tables get no response, and are applied by `applyDeletions`.
+        package var delaysDeletions = false
         package var hangsAppends = false
         package var hangsReads = false
         /// Reads of logs return nothing, as from a replica that is behind.
@@ -54,6 +58,8 @@ package final class FaultyEngine: ClusterEngine {
     private let unanswered = Mutex(0)
     private let asked = Mutex(0)
     private let lostAppend = Mutex<(@Sendable () async -> Void)?>(nil)
+    private let lateDeletions = Mutex<[(change: TableChange, table: ClusterTable)]>([])
+    private let tableReads = Mutex(0)
     private let lateMessages = Mutex<[(node: ClusterNode, message: [UInt8])]>([])
 
     package init(_ engine: MemoryEngine, _ faults: Faults = Faults()) {
@@ -91,6 +97,27 @@ package final class FaultyEngine: ClusterEngine {
     fileprivate func check(_ fails: KeyPath<Faults, Bool> = \.isAway) throws(ClusterEngineError) {
         let isFailing = faults.withLock { $0.isAway || $0[keyPath: fails] }
         if isFailing { throw ClusterEngineError(.unavailable, "at 10.1.2.3, say") }
+    }
+
+    private func checkWrite(_ fails: KeyPath<Faults, Bool> = \.isAway) throws(ClusterEngineError) {
+        faults.withLock { faults in
+            guard let left = faults.writesUntilAway else { return }
+            if left == 0 { faults.isAway = true }
+            faults.writesUntilAway = max(0, left - 1)
+        }
+        try check(fails)
+    }
+
+    /// The number of requested reads of tables.
+    package var tableReadCount: Int { tableReads.withLock { $0 } }
+
+    /// Applies the delayed deletions of values.
+    package func applyDeletions() async throws {
+        let late = lateDeletions.withLock { late in
+            defer { late = [] }
+            return late
+        }
+        for (change, table) in late { _ = try await engine.apply(change, to: table) }
     }
 
     /// Waits without spinning: many spinning reads would keep both cores from the responses under test for seconds.
@@ -142,7 +169,7 @@ package final class FaultyEngine: ClusterEngine {
     ) async throws(ClusterEngineError) -> AppendOutcome {
         await wait { $0.hangsAppends }
         asked.withLock { $0 += 1 }
-        try check(\.failsAppends)
+        try checkWrite(\.failsAppends)
         let isLostItself = faults.withLock { faults in
             defer { faults.losesNextAppends = max(0, faults.losesNextAppends - 1) }
             return faults.losesNextAppends > 0
@@ -230,11 +257,16 @@ extension FaultyEngine {
     package func rows(
         of table: ClusterTable, prefix: String, after: String?, limit: Int
     ) async throws(ClusterEngineError) -> TablePage {
+        tableReads.withLock { $0 += 1 }
         try check()
         return try await engine.rows(of: table, prefix: prefix, after: after, limit: limit)
     }
     package func apply(_ change: TableChange, to table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome {
-        try check()
+        try checkWrite()
+        if faults.withLock({ $0.delaysDeletions }), change.writes.contains(where: { $0.operation == .delete }) {
+            lateDeletions.withLock { $0.append((change, table)) }
+            throw ClusterEngineError(.unknownOutcome, "no answer")
+        }
         return try await engine.apply(change, to: table)
     }
     package func changeFeed(

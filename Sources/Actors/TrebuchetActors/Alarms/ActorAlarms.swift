@@ -10,8 +10,8 @@ internal import TrebuchetWire
 #endif
 
 extension TrebuchetActor {
-    /// The alarms of this actor. They are persisted in the server's store together with its states, and wake the actor when it is
-    /// not active.
+    /// The alarms of this actor. They are persisted together with its states, in the server's store or for an actor with
+    /// `placement: .cluster` in the coordination store, and wake the actor when it is not active.
     ///
     /// The actor receives them with `func alarm(_ alarm: Alarm)`, declared in its body, which may be `async` and may throw.
     public var alarms: ActorAlarms {
@@ -24,8 +24,9 @@ extension TrebuchetActor {
             return ActorAlarms(
                 TrebuchetError(
                     .internal,
-                    "actor '\(id)' cannot have alarms here: they need a server with a store, and an actor that is exposed, "
-                        + "runs on a reactor and has placement: .node; it can set them from its activate() on"))
+                    "actor '\(id)' cannot have alarms here: they need a server with a store, or placement: .cluster and a coordination "
+                        + "store with tables, and an actor that is exposed and runs on a reactor; it can set them from its activate() on"
+                ))
         }
         return ActorAlarms(alarms)
     }
@@ -49,7 +50,8 @@ public struct ActorAlarms {
     ///
     /// - Parameters:
     ///   - name: the name, of at most 128 bytes (`ServerLimits.alarms.nameBytes`).
-    ///   - date: the due time by the server's clock. The alarm is never delivered earlier; one in the past is due immediately.
+    ///   - date: the due time. The alarm is never delivered earlier by the clock of the server that delivers it; one in the past is
+    ///     due immediately.
     ///   - interval: the interval of a recurring alarm, at least one second; nil, the default, for a single one.
     ///   - payload: a value for the delivery, of at most 1 KiB as JSON (`ServerLimits.alarms.payloadBytes`); none by default.
     /// - Throws: `invalidArguments` for a name, interval or payload that is not permitted, `rateLimited` if the actor has too many

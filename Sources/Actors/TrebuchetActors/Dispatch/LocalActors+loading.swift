@@ -22,7 +22,7 @@ package enum PersistedNamespace {
 extension LocalActors {
     /// Returns whether actors of a type have states, events or alarms that this system persists in a store.
     package func mustLoad<A: TrebuchetActor>(_ type: A.Type, isClustered: Bool = false) -> Bool {
-        persistsStates(isClustered: isClustered) && (persists(type) || !isClustered && A.dispatch.alarm != nil)
+        persistsStates(isClustered: isClustered) && (persists(type) || A.dispatch.alarm != nil)
     }
 
     /// Returns whether actors of a type have an `activate()`.
@@ -62,7 +62,7 @@ extension LocalActors {
         let found: [StoredEvents<A>]
         let earlier: IdempotencyIndex
         var alarms: [UInt8]?
-        let settings = A.dispatch.alarm == nil || isClustered ? nil : writer.alarms
+        let settings = A.dispatch.alarm == nil ? nil : writer.alarms
         let began = MonotonicClock.now
         // Read first: if another node writes after this, the writes of this node are rejected.
         let ownership = writer.ownership(of: name)

@@ -31,6 +31,8 @@ final class ActorLog: Sendable {
         var size = ActorLogSize()
         /// Present from loading to the first write.
         var contents: ActorLogContents?
+        /// The alarm rows that the log has under that fence, while `position` is known.
+        var alarmRows: ActorAlarmRows = [:]
         var isCompacting = false
         /// Bytes of entries that are not compacted, and their number of bytes when the compaction began.
         var uncompacted = (all: 0, atBegin: 0)
@@ -77,6 +79,14 @@ final class ActorLog: Sendable {
         state.withLock { $0.fence == fence && $0.hasBegun } || position.fence == fence && !hasLost
     }
 
+    /// Returns the alarm rows that the log has as far as this node knows under that fence.
+    func alarmRows(under fence: UInt64) -> ActorAlarmRows { state.withLock { $0.fence == fence ? $0.alarmRows : [:] } }
+
+    /// Records the alarm rows of the log that was read, or after an append.
+    func setAlarmRows(_ rows: ActorAlarmRows, under fence: UInt64) {
+        state.withLock { if $0.fence == fence { $0.alarmRows = rows } }
+    }
+
     // MARK: Acknowledged entries
 
     /// Returns the end of the log when this node last knew it under that fence, `start` for a log that it has removed; nil when it
@@ -98,7 +108,7 @@ final class ActorLog: Sendable {
         state.withLock { state in
             if state.fence != fence {
                 (state.position, state.contents, state.lastKnownEnd, state.hasBegun) = (nil, nil, nil, false)
-                (state.recent, state.removal) = (RestorableEntries(), .none)
+                (state.recent, state.removal, state.alarmRows) = (RestorableEntries(), .none, [:])
             }
             state.fence = fence
             guard let position else { return }
@@ -152,6 +162,7 @@ final class ActorLog: Sendable {
             guard all else { return }
             (state.lastKnownEnd, state.size, state.hasWritten) = (nil, ActorLogSize(), false)
             (state.recent, state.hasBegun, state.removal) = (RestorableEntries(), false, .none)
+            state.alarmRows = [:]
         }
     }
 

@@ -42,6 +42,7 @@ extension EngineStore {
             didLose(lease, error)
             throw Self.failure(error, partition)
         }
+        try await restoreRows(partition, under: lease)
         for (index, entry) in entries.enumerated() {
             try await append(again: entry, behind: top + UInt64(index), to: partition, under: lease)
         }

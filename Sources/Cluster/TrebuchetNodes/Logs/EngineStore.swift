@@ -1,6 +1,7 @@
 internal import Platform
 internal import Relays
 internal import Synchronization
+internal import Trebuchet
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
@@ -8,7 +9,8 @@ internal import TrebuchetCluster
 /// slot of its name: the next owner of the slot continues it, and the previous one cannot write to it any more.
 ///
 /// One write of an actor is one entry, or counts as one (`SplitLogEntry`). Only the positions of logs and the newest entries stay in
-/// memory. The store contains no data without an actor, and no states of actors that every node has separately.
+/// memory. The times of alarms are also rows in tables of their slots (`AlarmRowIndex`), by which the owner finds them. The store
+/// contains no data without an actor, and no states of actors that every node has separately.
 final class EngineStore: PerActorStore {
     /// The maximum number of actors whose contents are in memory after loading.
     private static let maximumLoaded = 64
@@ -26,6 +28,8 @@ final class EngineStore: PerActorStore {
     /// The partitions that were loaded last.
     private let loaded = Mutex<[ActorLog]>([])
     let recent: RecentEntries
+    /// The rows of actors with alarms.
+    let alarmRows: AlarmRowIndex
     /// Indicates whether the node has continued after a data loss: then it does not know of any log that it is in the incarnation
     /// that it has started.
     private let hasLost = Mutex(false)
@@ -50,6 +54,8 @@ final class EngineStore: PerActorStore {
         self.didLose = didLose
         self.maximumPartitions = maximumPartitions
         recent = RecentEntries(maximumBytes: mostRecentBytes)
+        let owned = known ?? lease
+        alarmRows = AlarmRowIndex(engine) { owned($0) != nil }
     }
 
     /// The number of logs whose position is known.
@@ -174,9 +180,44 @@ final class EngineStore: PerActorStore {
                     "the log of actor '\(name)' cannot be compacted: its snapshot exceeds the size limit of the coordination store"
                 )
             }
-            try await append(ActorLogEntry.bytes(of: writes), behind: position, to: partition, under: lease)
+            let rows = AlarmRowChange(
+                writes, of: name, in: partition.alarmRows(under: lease.fence),
+                at: LogPosition(fence: lease.fence, offset: position.offset))
+            guard let rows else {
+                try await append(ActorLogEntry.bytes(of: writes), behind: position, to: partition, under: lease)
+                return compact(partition, under: lease)
+            }
+            try await append(rows, behind: position, to: partition, under: lease)
             compact(partition, under: lease)
         }
+    }
+
+    /// Appends an entry with alarms, after inserting their rows, and removes rows without alarms after it.
+    private func append(
+        _ change: AlarmRowChange, behind position: LogPosition, to partition: ActorLog, under lease: SlotLease
+    ) async throws(StateStoreError) {
+        try await insertRows(change.inserted, partition, lease)
+        // Collected before the append, which proves that this node is the owner: rows of a later owner are not removed.
+        let others = alarmRows.rows(change.removedTimes, of: partition.name, in: lease.slot)
+        try await append(ActorLogEntry.bytes(of: change.writes), behind: position, to: partition, under: lease)
+        partition.setAlarmRows(change.rows, under: lease.fence)
+        let removed = change.removed + others.filter { !change.removed.contains($0) }
+        alarmRows.remove(removed, in: lease.slot)
+    }
+
+    private func insertRows(
+        _ rows: [AlarmRow], _ partition: ActorLog, _ lease: SlotLease
+    ) async throws(StateStoreError) {
+        try await performRequest(partition, lease) { () async throws(ClusterEngineError) in
+            try await alarmRows.insert(rows, in: lease.slot)
+        }
+    }
+
+    /// Inserts the rows of all alarms of a log that lost entries: the coordination store may have lost the rows too.
+    func restoreRows(_ partition: ActorLog, under lease: SlotLease) async throws(StateStoreError) {
+        let rows = partition.alarmRows(under: lease.fence)
+        try await insertRows(
+            rows.map { SlotAlarmRows.row($0.key, partition.name, at: $0.value) }, partition, lease)
     }
 
     /// Appends an entry, in parts where it is large.
@@ -294,6 +335,7 @@ final class EngineStore: PerActorStore {
         var (contents, top, size) = try await readOwn(partition, under: lease)
         let isContinuous = partition.isContinuous(at: top, under: lease.fence, hasLost: hasLost.withLock { $0 })
         try await recordLogEnd(top, of: partition, under: lease)
+        partition.setAlarmRows(contents.alarmRows, under: lease.fence)
         // Written before the contents are visible: later entries are known as this incarnation's, should the coordination store lose
         // the end of it.
         if contents.hasLogs, !isContinuous {

@@ -49,7 +49,11 @@ final class ClusterRouter: RemoteRouter {
         membership.store.report { log(.warning, "cluster: \($0)") }
         let directory = SlotDirectory(membership.engine, member: member)
         self.directory = directory
-        watch.whenAssigned { directory.didAcquire($0) }
+        let rows = membership.store.alarmRows
+        watch.whenAssigned { slot in
+            directory.didAcquire(slot)
+            rows.didAcquire(slot)
+        }
         exchange = NodeTransport(membership.engine, as: node) { parts.open($0, $1) }
         shared = SharedStreamSubscriptions(exchange)
     }
@@ -103,6 +107,7 @@ final class ClusterRouter: RemoteRouter {
     }
 
     var store: any PerActorStore { engineStore }
+    var alarmRows: (any AlarmRowSource)? { engine is any TablelessEngine ? nil : engineStore.alarmRows }
     func owns(_ actor: String) -> Bool { member.mayStartWork(in: ClusterSlot(of: actor)) }
     func partition(of actor: String) -> Int { ClusterSlot(of: actor).number }
 

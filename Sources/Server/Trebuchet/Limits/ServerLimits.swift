@@ -281,7 +281,8 @@ public struct ServerLimits: Sendable {
         /// The maximum number of attempts to deliver an alarm whose method throws an error. Then the alarm is logged and removed.
         /// Default 10.
         public var attempts = 10
-        /// The maximum number of actors whose alarms are delivered at the same time; others wait. Default 64.
+        /// The maximum number of actors whose alarms are delivered at the same time; others wait. In a cluster, actors with
+        /// `placement: .cluster` are counted separately. Default 64.
         public var concurrent = 64
     }
 }

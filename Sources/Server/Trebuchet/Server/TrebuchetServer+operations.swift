@@ -101,13 +101,13 @@ extension TrebuchetServer {
             await listener?.refuseUpgrades()
             // Its clients continue meanwhile, at the next owners of their actors.
             await context.router?.drain(within: drain * 3 / 4)
-            alarms?.stop()
+            for scheduler in alarms { scheduler.stop() }
             let rest = max(.zero, drain - .nanoseconds(Int64(clamping: MonotonicClock.now - began)))
             await withTaskGroup(of: Void.self) { group in
                 for shard in shards { group.addTask { await shard.drain(for: rest) } }
                 // Calls over HTTP are answered when `drain` ends them.
                 group.addTask { await listener?.endPages(within: rest > .zero ? rest + .seconds(1) : .zero) }
-                group.addTask { [alarms] in await alarms?.stop(within: rest) }
+                for scheduler in alarms { group.addTask { await scheduler.stop(within: rest) } }
             }
             await context.router?.flush()
             await deactivateActors()
@@ -132,7 +132,7 @@ extension TrebuchetServer {
         let listener = stopListener()
         // First of all: other servers must not observe the teardown.
         context.router?.stopExchange()
-        alarms?.stop()
+        for scheduler in alarms { scheduler.stop() }
         await Task {
             await listener?.stopAccepting()
             await listener?.endPages(within: .zero)

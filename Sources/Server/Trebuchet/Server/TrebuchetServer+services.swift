@@ -184,6 +184,6 @@ extension TrebuchetServer {
     /// Lets the time of day jump, for alarms only.
     package func shiftAlarmClock(by time: Duration) async {
         alarmClock.shift(by: time)
-        await alarms?.checkClock()
+        for scheduler in alarms { await scheduler.checkClock() }
     }
 }

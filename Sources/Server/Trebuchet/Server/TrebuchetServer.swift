@@ -30,8 +30,8 @@ public final class TrebuchetServer: Sendable {
     package let shards: [ServerShard]
     let access: AccessPolicy
     let own: LoopbackClients
-    /// Delivers the alarms of its actors; nil without a store.
-    let alarms: AlarmScheduler?
+    /// Deliver the alarms of its actors, one for each store.
+    let alarms: [AlarmScheduler]
     let alarmClock: AlarmClock
     let owner: (any AnyObject & Sendable)?
     /// The claims on the server's store and on that of its router.
@@ -142,10 +142,18 @@ public final class TrebuchetServer: Sendable {
         parts.directory.setResolver { own.route(to: $0) }
         let (clock, servers) = (AlarmClock(group.reactors[0]), shards)
         alarmClock = clock
-        alarms = store.map { AlarmScheduler($0, servers, parts, clock) }
+        let stored = store.map { AlarmScheduler(StoredAlarmRows(store: $0), servers, parts, clock) }
+        let clustered = parts.router.flatMap { router in
+            router.alarmRows.map { AlarmScheduler($0, of: router, servers, parts, clock) }
+        }
+        alarms = [stored, clustered].compactMap { $0 }
         for shard in shards {
-            shard.stateWriter?.alarms = AlarmSettings(
-                limits.alarms, now: { clock.now() }, didSchedule: { [weak alarms] in alarms?.didSchedule($0) })
+            for (writer, scheduler) in [(shard.stateWriter, stored), (shard.clusteredWriter, clustered)] {
+                guard let writer, let scheduler else { continue }
+                writer.alarms = AlarmSettings(
+                    limits.alarms, now: { clock.now() },
+                    didSchedule: { [weak scheduler] in scheduler?.didSchedule($0) })
+            }
         }
         for (shard, router) in zip(shards, parts.router?.makeShardRouters(for: shards) ?? []) { shard.router = router }
     }
@@ -161,7 +169,7 @@ public final class TrebuchetServer: Sendable {
             return routes
         }
         _ = routes
-        alarms?.stop()
+        for scheduler in alarms { scheduler.stop() }
         context.router?.stop()
         context.hosting.close()
         for shard in shards { shard.reactor.run { shard.releaseReferences() } }
@@ -234,7 +242,7 @@ public final class TrebuchetServer: Sendable {
             await removeActor(name)
             if old?.actor !== actor { await retire(old) }
         }
-        alarms?.retry()
+        for scheduler in alarms { scheduler.retry() }
         guard let error = await load(ActorName(name)) else { return nil }
         retryLoading(ActorName(name), registration)
         return error
@@ -295,7 +303,7 @@ public final class TrebuchetServer: Sendable {
                     return record
                 }, idle: idle.map { IdlePolicy(time: $0, discards: discarding) },
                 isClustered: isClustered))
-        alarms?.retry()
+        for scheduler in alarms { scheduler.retry() }
     }
 
     /// Removes an actor from its name. Existing streams continue while the actor exists. Its persisted states are written
@@ -373,7 +381,7 @@ public final class TrebuchetServer: Sendable {
                 routes: httpRoutes.withLock { $0 })
             state.withLock { $0 = .running(listener) }
             if let tls = transport.tls { certificates.read(tls.certificateChainFile, of: "clients") }
-            alarms?.start()
+            for scheduler in alarms { scheduler.start() }
             if let writer = shards.first?.stateWriter { Task { await writer.scheduleDeletionOfEarlierResponses() } }
             let (log, events) = (context.plainLog, context.events)
             for shard in shards {

@@ -19,7 +19,19 @@ struct TableConformanceTests {
         }
     }
 
-    private static let all = [versions, expectations, numbers, expiringValues, pages, fullness, news]
+    private static let all = [versions, expectations, numbers, expiringValues, pages, fullness, news, alarms]
+
+    /// The use by alarms: empty values whose names begin with a time.
+    private static let alarms = TableScenario(
+        "rows without values are read in pages, also while others are inserted and deleted",
+        [
+            .change((0..<5).map { TableChange.Write.put("0\($0)/a", "") }, "changed 1"),
+            .rows("", limit: 2, "00/a=@1 01/a=@1 … 01/a"), .change([.put("005/b", ""), .delete("02/a")], "changed 2"),
+            .rows("", after: "01/a", limit: 2, "03/a=@1 04/a=@1"), .change([.put("01/a", "")], "changed 3"),
+            .rows("", after: "00", limit: 3, "00/a=@1 005/b=@2 01/a=@3 … 01/a"),
+            .change((0..<5).map { TableChange.Write.delete("0\($0)/a") }, "changed 4"), .rows("", "005/b=@2"),
+            .change([.delete("005/b")], "changed 5"), .rows("", limit: 1, ""),
+        ])
 
     private static let versions = TableScenario(
         "a value has the number of the change that put it",

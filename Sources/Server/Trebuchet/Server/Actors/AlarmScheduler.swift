@@ -4,7 +4,8 @@ internal import Synchronization
 internal import Transports
 internal import TrebuchetActors
 
-/// Delivers the alarms of a server's actors: one timer for the next one, however many wait.
+/// Delivers the alarms of the actors of one store: one timer for the next one, however many wait. A server in a cluster has one for
+/// its own actors, and one for those that live on one server of several.
 /// Only on the reactor of its first shard, except for constants and methods that say otherwise.
 final class AlarmScheduler: Sendable {
     /// The longest time without a look at the time of day: a clock that jumps forward is noticed within it.
@@ -14,7 +15,9 @@ final class AlarmScheduler: Sendable {
     /// The number of attempts to reach an actor that is deactivated at the same time.
     private static let activationAttempts = 3
 
-    private let store: any StateStore
+    private let rows: any AlarmRowSource
+    /// The router of the actors, if they live on one server of several.
+    private let router: (any RemoteRouter)?
     private let shards: [ServerShard]
     private let context: ServerContext
     private let clock: AlarmClock
@@ -32,10 +35,15 @@ final class AlarmScheduler: Sendable {
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
-    init(_ store: any StateStore, _ shards: [ServerShard], _ context: ServerContext, _ clock: AlarmClock) {
-        (self.store, self.shards, self.context, self.clock) = (store, shards, context, clock)
+    /// - Parameter router: the router of the actors, if they live on one server of several.
+    init(
+        _ rows: any AlarmRowSource, of router: (any RemoteRouter)? = nil, _ shards: [ServerShard],
+        _ context: ServerContext, _ clock: AlarmClock
+    ) {
+        (self.rows, self.router, self.shards, self.context, self.clock) = (rows, router, shards, context, clock)
         state = LoopVariable(
             State(sweep: AlarmSweep(concurrent: context.limits.alarms.concurrent)), on: shards[0].reactor)
+        rows.whenRowsAppear { [weak self] in self?.didSchedule(0) }
     }
 
     private var reactor: Reactor { shards[0].reactor }
@@ -144,19 +152,21 @@ final class AlarmScheduler: Sendable {
 
     private func read(after name: String?, _ limit: Int) {
         Task {
-            var page: [StateEntry]?
+            let page: AlarmRowPage?
+            let failure: StateStoreError?
             do throws(StateStoreError) {
-                page = try await store.list(AlarmNamespace.times, prefix: "", after: name, limit: limit)
+                let read = try await rows.rows(after: name, limit: limit, at: clock.now())
+                (page, failure) = (read, read.failure)
             } catch {
-                context.failedAlarms.logLine("the alarms cannot be read from the store; trying again: \(error)")
+                (page, failure) = (nil, error)
             }
-            let last = page?.last?.key.name
-            let isLast = page.map { $0.count < limit } ?? false
-            let rows = page?.compactMap { entry in
-                AlarmNamespace.parse(entry.key.name).map { AlarmSweep.Row(time: $0.time, actor: $0.actor) }
+            if let failure {
+                context.failedAlarms.logLine("the alarms cannot be read from the store; trying again: \(failure)")
             }
             reactor.execute {
-                self.state.value.sweep.didRead(rows, last: last, isLast: isLast, at: self.clock.now())
+                self.state.value.sweep.didRead(
+                    page?.rows, last: page?.last, isLast: page?.isLast ?? false, isPartial: failure != nil,
+                    at: self.clock.now())
                 self.advance()
             }
         }
@@ -171,8 +181,11 @@ final class AlarmScheduler: Sendable {
                 outcome = .success(try await deliverAlarms(of: row))
             } catch {
                 outcome = .failure(error)
-                context.failedAlarms.logLine(
-                    "the alarms of actor '\(row.actor)' cannot be delivered; trying again: \(error)")
+                // The next owner delivers the alarms of an actor that has moved.
+                if isHere(row.actor) {
+                    context.failedAlarms.logLine(
+                        "the alarms of actor '\(row.actor)' cannot be delivered; trying again: \(error)")
+                }
             }
             reactor.execute {
                 switch outcome {
@@ -197,12 +210,14 @@ final class AlarmScheduler: Sendable {
         }
         let clock = clock
         for due in await home.reactor.perform({ alarms.due(at: clock.now(), row: row.time) }) {
-            guard !isStopped.load(ordering: .acquiring) else { break }
+            guard !isStopped.load(ordering: .acquiring), isHere(row.actor) else { break }
             do {
                 try await TimeLimit.run(context.limits.calls.timeout, on: home.reactor) { [caller] in
                     try await Caller.$current.withValue(caller) { try await record.deliverAlarm(due) }
                 }
             } catch {
+                // The attempt does not count: the next owner delivers the alarm again.
+                guard isHere(row.actor) else { throw error }
                 let consequence = await home.reactor.perform {
                     home.counts.count(.alarmsFailed)
                     return alarms.fail(due)
@@ -229,6 +244,9 @@ final class AlarmScheduler: Sendable {
         }
     }
 
+    /// Returns whether this server may deliver alarms of an actor now.
+    private func isHere(_ actor: String) -> Bool { router?.owns(actor) ?? true }
+
     /// Returns the actor, which it activates if necessary, as one that is in use.
     private func enterActor(_ name: ActorName) async throws -> ActorRecord {
         for _ in 0..<Self.activationAttempts {
@@ -242,15 +260,26 @@ final class AlarmScheduler: Sendable {
     }
 
     private func activeActor(_ name: ActorName) async throws -> ActorRecord {
+        let isClustered = context.directory.clusteredType(of: name) != nil
+        guard router == nil || isClustered else { throw ActorDirectory.notExposed(name) }
+        guard isHere(name.text) else { throw ActorMoved.error }
         if let record = context.directory.record(name) { return record }
-        guard context.directory.clusteredType(of: name) == nil else {
-            throw TrebuchetError(.internal, "actors with placement: .cluster have no alarms")
+        guard router != nil || !isClustered else {
+            throw TrebuchetError(
+                .internal,
+                "these alarms are in the store of the node, and those of actors with placement: .cluster in the coordination store"
+            )
         }
         let shard = shards[Int(UInt(bitPattern: name.hashValue) % UInt(shards.count))]
         do {
-            guard let activation = try context.directory.activate(name, for: .server, on: shard.reactor) else {
-                throw ActorDirectory.notExposed(name)
+            // In one turn of the reactor: a release of the slot waits for this turn, and then for the activation.
+            let begun: Result<Task<ActorRecord, any Error>?, any Error> = await shard.reactor.perform {
+                Result { () throws -> Task<ActorRecord, any Error>? in
+                    guard self.isHere(name.text) else { throw ActorMoved.error }
+                    return try self.context.directory.activate(name, for: .server, on: shard.reactor)
+                }
             }
+            guard let activation = try begun.get() else { throw ActorDirectory.notExposed(name) }
             // An activation that does not end must not use the place of this delivery for ever.
             try await TimeLimit.run(context.limits.calls.timeout, on: shard.reactor) { _ = try await activation.value }
             let record = try await activation.value

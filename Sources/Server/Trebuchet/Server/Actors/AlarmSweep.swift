@@ -7,14 +7,7 @@ internal import TrebuchetActors
 /// pages and has at most `concurrent` deliveries in flight. Rows behind its position are read again after a failure, and when a row
 /// was written before its position.
 struct AlarmSweep {
-    /// The row of one actor.
-    struct Row: Equatable, Sendable {
-        let time: Int64
-        let actor: String
-
-        /// Its name in the store.
-        var name: String { AlarmNamespace.rowName(time, actor) }
-    }
+    typealias Row = AlarmRow
 
     /// The next step of the server.
     enum Step: Equatable {
@@ -83,9 +76,13 @@ struct AlarmSweep {
     /// - Parameters:
     ///   - last: the name of the last row of the page, also if it is invalid.
     ///   - isLast: true if the store has no rows behind them.
+    ///   - isPartial: true if other rows could not be read. All rows are read again later.
     ///   - now: the time of day in milliseconds since 1970.
-    mutating func didRead(_ page: [Row]?, last: String? = nil, isLast: Bool, at now: Int64) {
+    mutating func didRead(
+        _ page: [Row]?, last: String? = nil, isLast: Bool, isPartial: Bool = false, at now: Int64
+    ) {
         isReading = false
+        if isPartial { hasFailures = true }
         let written = writtenDuringRead
         writtenDuringRead = nil
         if let page {

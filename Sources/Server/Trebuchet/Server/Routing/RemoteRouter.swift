@@ -10,6 +10,8 @@ package protocol RemoteRouter: AnyObject, Sendable {
 
     /// The store of the actors that live on one server of several.
     var store: any PerActorStore { get }
+    /// The rows of those of them that have alarms, as far as they live here; nil where they cannot have alarms.
+    var alarmRows: (any AlarmRowSource)? { get }
     /// Returns whether an actor of this name may live here now. Callable from any thread.
     func owns(_ actor: String) -> Bool
     /// Returns the partition of a name. The actors of a partition live on the same server.
