@@ -31,7 +31,7 @@ import WebSockets
 
             mutating func next() async throws -> [UInt8]? {
                 guard made < lines.count else {
-                    if lines.fails { throw Failure() }
+                    if lines.fails { throw HTTPBodyStreamTests.Failure() }
                     return nil
                 }
                 lines.willMake(made)

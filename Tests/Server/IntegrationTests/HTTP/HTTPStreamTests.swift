@@ -74,7 +74,7 @@ import TrebuchetTesting
             let process = try ChildProcess("/usr/bin/curl", ["-sSN", "-m", "60", path], error: .merged)
             #expect(await eventually { await test.server.counters().streams == 1 })
             await test.server.unexpose("desk")
-            let output = try await process.finish().output
+            let output = await process.finish().output
             #expect(output.hasPrefix("id: ") && output.contains("\ndata: 0\n\nevent: end\ndata: "), "\(output)")
         }
     }
