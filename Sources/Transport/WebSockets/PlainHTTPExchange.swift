@@ -96,11 +96,17 @@ final class PlainHTTPExchange: Resumable {
     /// The budget of requests without a principal.
     private static let noPrincipal = MemoryBudget(limit: .max)
 
-    /// Counts the memory of the connection for the principal of the current request too, until the response is complete.
-    func join(_ principal: MemoryBudget, of owner: any AnyObject & Sendable) {
+    /// Counts the memory of the connection for the principal of the current request too, until the response is complete. Returns the
+    /// refusal of the request if the part of it that has arrived exceeds the principal's limit.
+    func join(_ principal: MemoryBudget, of owner: any AnyObject & Sendable) -> HTTPRejection? {
         budgetOwner = owner
         channel.account?.join(principal)
+        guard counted > 0, principal.usedBytes > principal.limit else { return nil }
+        return HTTPRejection(503, MemoryLimitExceeded(.principal, principal.limit).reason)
     }
+
+    /// Counts the body of the current request no longer: the handler has made something else of it.
+    func releaseBody() { heldBody = nil }
 
     private func leavePrincipal() {
         guard budgetOwner != nil else { return }

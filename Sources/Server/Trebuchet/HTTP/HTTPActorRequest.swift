@@ -92,6 +92,8 @@ class HTTPActorRequest: RequestHandler, MessageLink {
         let connection = ServerConnection(self, name: shard.newConnectionName(), shard: shard, caller: caller)
         if shard.context.hasRates { connection.authorization.shareBuckets(sharedBuckets) }
         self.connection = connection
+        // The message counts as a call.
+        received.releaseBody()
         isReceiving = true
         message.withUnsafeBytes { connection.receive($0) }
         isReceiving = false

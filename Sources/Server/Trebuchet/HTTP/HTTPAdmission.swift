@@ -20,7 +20,9 @@ struct HTTPAdmission: Sendable {
     /// - Parameter identifies: False for a request whose caller is not asked for credentials.
     func admit(_ received: ReceivedRequest, identifies: Bool, _ admitted: @escaping (Outcome) -> Void) {
         let done = { (outcome: Outcome) in
-            if case .admitted(let caller?, _) = outcome { joinPrincipal(of: caller, received) }
+            if case .admitted(let caller?, _) = outcome, let excess = joinPrincipal(of: caller, received) {
+                return admitted(.refused(HTTPProblem(excess)))
+            }
             admitted(outcome)
         }
         let host = received.host
@@ -45,11 +47,12 @@ struct HTTPAdmission: Sendable {
         }
     }
 
-    /// Counts the body and the response as buffered memory of the caller's principal.
-    private func joinPrincipal(of caller: Caller, _ received: ReceivedRequest) {
-        guard let principal = caller.principal else { return }
+    /// Counts the body and the response as buffered memory of the caller's principal. Returns the refusal of the request if too much
+    /// has arrived already.
+    private func joinPrincipal(of caller: Caller, _ received: ReceivedRequest) -> HTTPRejection? {
+        guard let principal = caller.principal else { return nil }
         let row = context.quotas.row(of: .principal(principal.name))
-        if let memory = row.memory { received.join(memory, of: row) }
+        return row.memory.flatMap { received.join($0, of: row) }
     }
 
     private func outcome(

@@ -56,9 +56,13 @@ package final class ReceivedRequest {
     /// Counts the memory of the connection for the principal of the request too, until the response is complete.
     ///
     /// - Parameter owner: Keeps the budget the one of all connections of the principal while it exists.
-    package func join(_ principal: MemoryBudget, of owner: any AnyObject & Sendable) {
+    /// - Returns: The refusal of the request if the part of it that has arrived exceeds the limit.
+    package func join(_ principal: MemoryBudget, of owner: any AnyObject & Sendable) -> HTTPRejection? {
         exchange?.join(principal, of: owner)
     }
+
+    /// Counts the body no longer, after the handler has made something else of it that counts.
+    package func releaseBody() { exchange?.releaseBody() }
 
     /// The body that the handler received, which counts as buffered memory while the object exists. The connection holds it until the
     /// response. Nil for a small body.

@@ -95,7 +95,7 @@ distributed actor HTTPEchoActor {
             let client = try PageClient(test.address)
             let reply = try await client.post(path, body, body.isEmpty ? [:] : HTTPCallTests.json, method: method)
             #expect(reply.status == status && reply.text.contains("\"invalidArguments\""), "\(reply.text)")
-            #expect(reply.text.contains(text), "\(reply.text)")
+            #expect(text.isEmpty || reply.text.contains(text), "\(reply.text)")
             #expect(try await client.get("/who").status == 200)
         }
     }
