@@ -32,12 +32,10 @@ enum Version1 {
 enum Version2 {
     enum Priority: String, Codable, Sendable { case low, high, urgent }
 
-    @Wire
-    struct Todo: Sendable {
+    struct Todo: Codable, Sendable {
         @available(*, deprecated, message: "use 'text'") var title: String?
         var text: String?
-        // Generated extensions do not find types of the enclosing enum by their short names.
-        var priority: Tolerant<Version2.Priority>
+        var priority: Tolerant<Priority>
         var note: String?
     }
 

@@ -66,7 +66,7 @@ func addOrders(to server: TrebuchetServer) throws {
 func accessForPages(of origins: Set<String>) -> AccessPolicy {
     var access = AccessPolicy(authenticate: AccessPolicy.apiKeys(["k3y": Principal(id: "ada")]))
     access.acceptsHTTPCalls = true
-    access.cors = CORSPolicy(origins: origins)  // such as ["https://app.example"]; exact, without *
+    access.cors = CORSPolicy(origins: origins)  // exact, without *
     access.cors?.maximumAge = .seconds(3_600)
     return access
 }
