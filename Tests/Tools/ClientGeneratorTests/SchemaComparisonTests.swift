@@ -198,7 +198,9 @@ import Testing
             "stored-data: T.b: in stored values, dropped by the next write of new servers (stored state App.state)"),
         Row(
             "a raised version", stored("struct T: Codable { var a = 1; var b = 2 }"),
-            stored("struct T: Codable { var c: [Int] = [1] }", "T", "@StreamedState(persisted: true, version: 2, migrate: m)")),
+            stored(
+                "struct T: Codable { var c: [Int] = [1] }", "T",
+                "@StreamedState(persisted: true, version: 2, migrate: m)")),
         Row(
             "a lowered version", stored("", "Int", "@StreamedState(persisted: true, version: 3, migrate: m)"),
             stored("", "Int", "@StreamedState(persisted: true, version: 2, migrate: m)"),
