@@ -75,6 +75,8 @@ private final class Gatekeeper: AdmissionInterceptor {
             await journal.wait(for: "blocked")
             let waiting = Task { try await bridge.cross() }
             await journal.wait(for: "admitted cross()")
+            // The end of the turn in which it was admitted and sent to the actor's reactor.
+            await connection.authorizationApplied()
             if isRevocation { connection.revokeAccess("the session has ended") } else { connection.principal = nil }
             await connection.authorizationApplied()
             gate.signal()
