@@ -62,6 +62,8 @@ import TrebuchetTesting
                 refused.status == 503 && refused.text.contains("memory.perPrincipal"), "\(refused.text.prefix(300))")
             #expect(refused.fields["connection"] == "close")
             #expect(try await Self.status(path, of: "bob", test, body: call) == 200)
+            // What arrived of the refused request counts until its connection has ended.
+            #expect(await eventually { test.server.context.memory.usedBytes < Self.size + 1_000 })
             try first.write(String(request.suffix(10)))
             #expect(try await first.reply().status == 200)
             let isFree = try await eventually { try await Self.status(path, of: "ada", test, body: call) == 200 }
