@@ -139,8 +139,9 @@ import TrebuchetCluster
             #expect(
                 await eventually {
                     for tally in tallies { _ = try? await tally.add(1) }
+                    // The other two may have a link to each other as well.
                     return first[0].server.context.nodes?.openLinkCount == 2
-                        && nodes.dropFirst().allSatisfy { $0.server.context.nodes?.openLinkCount == 1 }
+                        && nodes.dropFirst().allSatisfy { $0.server.context.nodes.map { $0.openLinkCount >= 1 } ?? false }
                 })
             await last.stop()
         }

@@ -82,6 +82,8 @@ import TrebuchetTesting
                 #expect(await eventually { test.server.context.memory.usedBytes >= Self.size - 10 })
                 #expect(try await Self.status("/size", of: "ada", test) == 200)
                 #expect(try await Self.status("/size", of: "bob", test) == (path == "/size" ? 503 : 200))
+                // As above: of the refused request.
+                #expect(await eventually { test.server.context.memory.usedBytes < Self.size + 1_000 })
                 try client.write(rest)
                 #expect(try await client.reply().text == "\(Self.size)")
             }
