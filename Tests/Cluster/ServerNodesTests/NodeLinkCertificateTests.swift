@@ -141,7 +141,7 @@ import TrebuchetCluster
                     for tally in tallies { _ = try? await tally.add(1) }
                     // The other two may have a link to each other as well.
                     return first[0].server.context.nodes?.openLinkCount == 2
-                        && nodes.dropFirst().allSatisfy { $0.server.context.nodes.map { $0.openLinkCount >= 1 } ?? false }
+                        && nodes.dropFirst().allSatisfy { ($0.server.context.nodes?.openLinkCount ?? 0) >= 1 }
                 })
             await last.stop()
         }
