@@ -25,8 +25,8 @@ final class SQLiteConnection {
 
     /// Opens the database of a file that another process may use, for reading only.
     ///
-    /// A read-only connection would leave the side files behind that it makes for a database without a log. One that may
-    /// write removes them, but would also merge a log that an ended process has left.
+    /// A read-only connection would leave the side files behind that it makes for a database without a log. A connection that
+    /// may write removes them, but would also merge a log that an ended process has left.
     convenience init(reading path: String, busyTimeout: Duration) throws(StateStoreError) {
         var status = stat()
         let hasLog = stat(path + "-wal", &status) == 0 && status.st_size > 0

@@ -16,8 +16,8 @@ package enum StoreCopy {
     /// The number of pages that are copied at once: 1 MiB.
     private static let pages: Int32 = 256
 
-    /// Copies a store, also while a server uses it. Writes of the server go on meanwhile; the copy has the content of the moment
-    /// at which it began. It uses at most about half of the time of the disk.
+    /// Copies a store, also while a server uses it. The server can write meanwhile; the copy has the content of the store at its
+    /// start. It uses at most about half of the time of the disk.
     ///
     /// - Parameters:
     ///   - path: not a file that this process has open.

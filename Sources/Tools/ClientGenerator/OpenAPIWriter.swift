@@ -59,7 +59,7 @@ struct OpenAPIWriter {
         guard let index = paths.firstIndex(where: { Self.isSame($0.path, path) }) else {
             return paths.append((path, actor.swiftName, [(method, operation)]))
         }
-        // The same component may have another name in a second method.
+        // A second method may give the same parameter of a path another name.
         guard paths[index].path == path, !paths[index].operations.contains(where: { $0.0 == method }) else {
             throw Collision(path: path, actors: [paths[index].actor, actor.swiftName])
         }

@@ -71,7 +71,7 @@ package final class Broadcaster: @unchecked Sendable {
     /// The number of the newest received version.
     package var newestSequence: UInt64 { recent.newest?.sequence ?? 0 }
 
-    /// Whether the broadcaster waits for no value of the source.
+    /// Indicates whether the broadcaster waits for no value of the source.
     package var isUpToDate: Bool { end != nil || hasReceivedEvent && !awaitsSnapshot }
 
     /// Whether a pass has served a part of the subscribers and continues in later turns.
@@ -328,7 +328,7 @@ package final class Broadcaster: @unchecked Sendable {
         if hasOnlyInspectors != before { producer.addInspectorOnlyBroadcasters(before ? -1 : 1) }
     }
 
-    /// Whether all subscribers are inspectors, which do not keep the actor active.
+    /// Indicates whether all subscribers are inspectors, which do not keep the actor active.
     private var hasOnlyInspectors: Bool { inspectorCount > 0 && users == 0 }
 
     private func finish(_ reason: StreamEndReason, _ error: TrebuchetError?) {

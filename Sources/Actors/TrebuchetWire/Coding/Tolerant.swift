@@ -10,8 +10,8 @@
 ///     }
 ///
 /// Without it, the whole event or version of a state that contains such a value does not decode. With it, only this value is
-/// unknown: also one element of an array. An unknown value is encoded unchanged, so a program that sends back what it received
-/// preserves it; numbers as ``JSONValue`` represents them.
+/// unknown: also one element of an array. An unknown value is encoded unchanged, with numbers as ``JSONValue`` represents them. A
+/// program that sends a received value back therefore preserves it.
 ///
 /// The JSON is that of `Value`. A program with `Tolerant<Move>` and one with `Move` can therefore exchange values, and an app can
 /// begin or end to use it at any time. In an optional, null is nil and not unknown.

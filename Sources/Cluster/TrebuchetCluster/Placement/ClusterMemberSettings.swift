@@ -10,9 +10,8 @@ public struct ClusterMemberSettings: Hashable, Sendable {
     public var leaseMargin = Duration.milliseconds(500)
     /// The interval at which a node reads the live nodes, and acquires and hands over slots. Default 250 ms.
     public var roundInterval = Duration.milliseconds(250)
-    /// The time after a new connection to the coordination store in which nodes that were live before still count as live, so that
-    /// their slots are not acquired: they may be about to connect to a restarted server or a new primary too, or still write to the
-    /// former primary. Default 5 s.
+    /// The time after a new connection to the coordination store in which nodes that were live before still count as live. Their
+    /// slots are not acquired: they may be about to connect to the server too, or still write to a former primary. Default 5 s.
     public var reconnectionGrace = Duration.seconds(5)
     /// The maximum number of slots in handover at once when other nodes join; the next follow after these. A draining node
     /// hands over twice as many for each other node, or all if there is none. Default 32.

@@ -7,8 +7,8 @@ internal import TrebuchetCluster
 /// A row has the time of an actor's next alarm, the position in the actor's log behind which the alarm was written, and the actor's
 /// name. Because of the position, no name is used for two alarms: a late deletion of a row never affects another one.
 enum SlotAlarmRows {
-    /// The tables by slot number. Each is in its slot, like the logs of the slot: a server of the coordination store that loses its
-    /// newest writes then loses a log entry and the rows that were written after it, never the row alone.
+    /// The tables by slot number. A table is in its slot, like the logs of the slot. If a server of the coordination store
+    /// loses its newest writes, it loses a log entry with the rows that were written after it, never the row alone.
     static let tables: [ClusterTable] = {
         var tables = [ClusterTable?](repeating: nil, count: ClusterSlot.count)
         var (missing, number) = (ClusterSlot.count, 0)

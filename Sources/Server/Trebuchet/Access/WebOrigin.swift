@@ -106,7 +106,7 @@ struct HostAndPort: Hashable, Sendable, CustomStringConvertible {
 
     var description: String { port.map { "\(host):\($0)" } ?? host }
 
-    /// Whether browsers resolve the name to loopback without DNS, so that DNS rebinding cannot use it.
+    /// Indicates whether browsers resolve the name to loopback without DNS, so that DNS rebinding cannot use it.
     var isLoopback: Bool {
         if host == "localhost" { return true }
         if host.hasPrefix("[") {

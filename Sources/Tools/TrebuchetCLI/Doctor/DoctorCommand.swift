@@ -6,7 +6,7 @@ import Transfers
 import Transports
 import Trebuchet
 
-/// `trebuchet doctor`: says what is wrong with running servers, and what to do.
+/// `trebuchet doctor`: reports the problems of running servers and their remedies.
 enum DoctorCommand {
     static let spec = CommandSpec(
         name: "doctor",

@@ -145,7 +145,7 @@ package final class RemoteStreamReplica: StreamProducer, @unchecked Sendable {
         return failure
     }
 
-    /// Whether the replica can continue from deltas alone.
+    /// Indicates whether the replica can continue from deltas alone.
     package var canApplyDeltas: Bool {
         var isWhole = kind == .events
         lock.run { if base != nil { isWhole = true } }

@@ -42,7 +42,7 @@ package final class StateUpdate: Sendable {
             sequence: sequence, current: nil, patch: nil, snapshotByteCount: snapshotByteCount, createdAt: createdAt)
     }
 
-    /// Whether the update is a delta whose value is too large to be stored with each delta.
+    /// Indicates whether the update is a delta whose value is too large to be stored with each delta.
     var isLargePatch: Bool { patch != nil && current?.count ?? 0 > 8 << 10 }
 
     /// The cost of the update in a turn's budget: the size of the sent part.
